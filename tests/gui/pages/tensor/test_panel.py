@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QAbstractScrollArea, QFileDialog, QWidget
 
 from inspector.gui.charts.values import HeatMap, Histogram, color_table
 from inspector.gui.pages.tensor.panel import TensorPanel
+from inspector.gui.widgets.labels import WrappedText
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.report.details import FactGroup
@@ -340,6 +341,17 @@ def test_a_heat_map_leaves_the_table_its_room(panel) -> None:
         assert panel.elements.heat_map.isVisible() == has_map, height
         assert panel.elements.table.height() >= (80 if has_map else 50)
     assert panel.elements.heat_map.height() < 300
+
+
+def test_no_area_scrolls_within_another(panel) -> None:
+    shown(panel)
+    inner: QWidget | None = panel.elements.table.parentWidget()
+    while inner is not None:
+        assert not isinstance(inner, QAbstractScrollArea)
+        inner = inner.parentWidget()
+    within = panel.summary.widget().findChildren(QAbstractScrollArea)
+    popups = [area for area in within if area.window() is not panel.window()]
+    assert all(isinstance(area, WrappedText) for area in within if area not in popups)
 
 
 def test_only_what_applies_can_be_pressed(panel, qtbot) -> None:
