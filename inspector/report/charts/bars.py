@@ -99,8 +99,12 @@ def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str], colors: Mappi
     flows, lost = (flows_of(part(checkpoint), moved) for part in (_declared, _lost_part))
     labels = ("As saved", "After the map")
     bars = tuple(_device_bar(label, flows, lost, end, colors) for end, label in enumerate(labels))
-    is_mapped = any(saved != to for saved, to in +flows)
-    return Chart(title="Memory by device", bars=bars if is_mapped else bars[:1])
+    return Chart(title="Memory by device", bars=bars if is_mapped(flows) else bars[:1])
+
+
+def is_mapped(flows: Flows) -> bool:
+    """Return whether a map moves any bytes."""
+    return any(saved != to for saved, to in +flows)
 
 
 def flows_of(checkpoint: Checkpoint, moved: Mapping[str, str]) -> Flows:
