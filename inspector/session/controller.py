@@ -564,7 +564,7 @@ def _picture(found: dict[str, Any]) -> Picture:
 
     pairs: dict[str, Any] = {name: tuple(found[name]) for name in ("shape", "seen", "steps")}
     numbers: dict[str, Any] = {name: base64.b64decode(found[name]) for name in ("cells", "levels")}
-    plain = {name: found[name] for name in ("rows", "columns", "limit")}
+    plain = {name: found[name] for name in ("rows", "columns", "limit", "is_clipped")}
     return Picture(**pairs, **numbers, **plain)
 
 

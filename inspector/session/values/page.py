@@ -34,7 +34,8 @@ class Picture:
         seen: How many of them, from the first on, are in the picture.
         cells: The numbers, as float32 row by row.
         levels: How they are colored, a byte for each: 0 and 254 are the ends, 127 is zero, 255 is NaN.
-        limit: The magnitude that the ends stand for; larger ones are colored like them.
+        limit: The magnitude that the ends stand for.
+        is_clipped: Whether there are larger ones, which are colored like them.
     """
 
     shape: tuple[int, int]
@@ -45,6 +46,7 @@ class Picture:
     cells: bytes
     levels: bytes
     limit: float
+    is_clipped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -193,6 +193,8 @@ def picture_note(picture: Picture) -> str:
         parts.append(f"Only the first {seen} of {whole}.")
     if _NAN_LEVEL in picture.levels:
         parts.append("Yellow is NaN.")
+    if picture.is_clipped:
+        parts.append("Larger numbers have the colors of the ends.")
     if picture.steps != (1, 1):
         block = f"{picture.steps[0]:,} \u00d7 {picture.steps[1]:,}"
         parts.append(f"A cell is the one of {block} that is farthest from zero.")

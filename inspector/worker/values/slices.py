@@ -116,6 +116,7 @@ def picture(plane: Plane, most: tuple[int, int]) -> dict[str, Any]:
         "cells": base64.b64encode(cells.tobytes()).decode(),
         "levels": base64.b64encode(levels.tobytes()).decode(),
         "limit": limit,
+        "is_clipped": bool((np.abs(cells) > limit).any()),
     }
 
 
