@@ -194,7 +194,7 @@ def picture_note(picture: Picture) -> str:
     if _NAN_LEVEL in picture.levels:
         parts.append("Yellow is NaN.")
     if picture.is_clipped:
-        parts.append("Larger numbers have the colors of the ends.")
+        parts.append("Larger numbers look like the ends.")
     if picture.steps != (1, 1):
         block = f"{picture.steps[0]:,} \u00d7 {picture.steps[1]:,}"
         parts.append(f"A cell is the one of {block} that is farthest from zero.")

@@ -90,7 +90,7 @@ def test_a_picture_says_what_its_colors_do_not() -> None:
         shape=(4, 6), seen=(4, 6), steps=(1, 1), rows=1, columns=2, cells=bytes(8), levels=bytes(2), limit=1.0
     )
     assert picture_note(picture) == ""
-    assert picture_note(replace(picture, is_clipped=True)) == "Larger numbers have the colors of the ends."
+    assert picture_note(replace(picture, is_clipped=True)) == "Larger numbers look like the ends."
     found = picture_note(replace(picture, steps=(2, 3), seen=(2, 6), levels=b"\x00\xff"))
     assert found.startswith("Only the first 2 \u00d7 6 of 4 \u00d7 6. Yellow is NaN. A cell is the one of")
 
