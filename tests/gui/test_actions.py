@@ -53,11 +53,10 @@ KEYS = {
     "collapse": "Ctrl+-",
     "page_overview": "Ctrl+1",
     "page_memory": "Ctrl+2",
-    "page_map": "Ctrl+3",
-    "page_tensor": "Ctrl+4",
-    "page_findings": "Ctrl+5",
-    "page_code": "Ctrl+6",
-    "page_file": "Ctrl+7",
+    "page_tensor": "Ctrl+3",
+    "page_findings": "Ctrl+4",
+    "page_code": "Ctrl+5",
+    "page_file": "Ctrl+6",
     "shortcuts": "F1",
 }
 
