@@ -80,7 +80,7 @@ def page_actions(pages: tuple[Page, ...]) -> tuple[Action, ...]:
             _V,
             page.text,
             partial(_C.on_page, page=page.id),
-            tuple(filter(None, (key,))),
+            tuple(filter(None, (key, *page.old_keys))),
             page.icon,
             "ready",
             2,

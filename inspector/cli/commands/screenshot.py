@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "Render the window on a file to a PNG."
 _THEMES = ("light", "dark", "contrast-light", "contrast-dark")
+IS_PLAIN = True
 EXAMPLES = ("screenshot best.pth window.png --page memory --theme dark",)
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
@@ -40,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", choices=_THEMES, default="light", help="the colors; default: light")
     parser.add_argument(
         "--page",
-        choices=("memory", "map", "tensor", "findings", "code", "file", "values"),
+        choices=("overview", "memory", "map", "tensor", "findings", "code", "file", "values"),
         default="memory",
         help="the page at the right; default: memory",
     )

@@ -10,7 +10,7 @@ from inspector.cli import main
 from inspector.gui import actions, main_window
 from inspector.gui.pages import registry, tabs
 from inspector.gui.pages.code import CodePanel
-from inspector.gui.pages.registry import PAGES, Page
+from inspector.gui.pages.registry import PAGES, PARTS, Page
 from inspector.records import replace
 from tests.gui import fakes
 
@@ -66,12 +66,14 @@ def test_every_page_has_an_entry_a_key_and_a_choice_on_the_command_line(window, 
     assert len({*keys}) == len(PAGES)
     for page, key in zip(PAGES, keys, strict=True):
         action = window.actions_by_name[f"page_{page.id}"]
-        assert action.shortcut() == QKeySequence(key)
+        assert action.shortcuts() == [QKeySequence(each) for each in (key, *page.old_keys)]
         action.trigger()
         assert window.workspace.pages.current_id == page.id
     with pytest.raises(SystemExit):
         main(["screenshot", "--help"])
-    assert f"{{{','.join(page.id for page in PAGES)}}}" in re.sub(r"\s", "", capsys.readouterr().out)
+    words = re.sub(r"\s", "", capsys.readouterr().out)
+    choices = words.partition("--page{")[2].partition("}")[0].split(",")
+    assert sorted(choices) == sorted([*(page.id for page in PAGES), *PARTS])
 
 
 def test_the_tenth_page_has_no_key():
@@ -134,7 +136,7 @@ def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, q
     """Importing, building and filling it at once holds up the window."""
     window = make_window(READY)
     pages = window.workspace.pages
-    qtbot.waitUntil(lambda: pages.page("memory") is not None)
+    qtbot.waitUntil(lambda: pages.page("overview") is not None)
     done = []
     monkeypatch.setattr(tabs, "import_module", lambda name: done.append(f"import {name}"))
     fake = replace(
@@ -152,7 +154,7 @@ def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, q
     assert turns[0] == ["import there", "build"]
     assert pages._built["code"].fed == [READY.title]
     assert len(turns) == 2
-    window.show_page("memory")
+    window.show_page("overview")
     window.show_page("code")  # made before: nothing is to be done in turns
     assert not pages._turns.is_busy
     assert done == ["import there", "build"]
@@ -161,8 +163,25 @@ def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, q
 def test_a_file_that_is_closed_meanwhile_has_no_page(make_window, qtbot):
     window = make_window(READY)
     pages = window.workspace.pages
-    window.show_page("values")
+    window.show_page("tensor")
     assert pages._turns.is_busy
     pages.forget()
     assert not pages._turns.is_busy
-    assert "values" not in pages._built
+    assert "tensor" not in pages._built
+
+
+def test_a_page_of_earlier_versions_is_a_part_of_the_page_that_has_it_now(window, qtbot):
+    pages = window.workspace.pages
+    for old, (page, part) in PARTS.items():
+        shown = []
+        window.show_page("code")
+        window.show_page(old)  # before the page is made, and again when it is there
+        assert pages.current_id == page
+        assert pages.page(old) is pages.page(page)
+        pages._built[page].show_part = shown.append
+        window.show_page(old)
+        assert shown == [part]
+        window.show_page(page)
+        assert shown == [part]
+    assert pages.page("memory").switch.currentIndex() == 1
+    assert window.actions_by_name["page_tensor"].shortcuts()[1:] == [QKeySequence("Ctrl+7")]
