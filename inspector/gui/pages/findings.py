@@ -68,7 +68,7 @@ class FindingCard(QFrame):
         if foot.count():
             words.addLayout(foot)
         if finding.lines:
-            shown = (self._build_line(caption, text) for caption, text in finding.lines)
+            shown = [self._build_line(caption, text) for caption, text in finding.lines]
             column(*shown, spacing=6, margins=NO_MARGINS, within=lines)
             words.addWidget(lines)
         for caption, text in finding.facts:

@@ -81,7 +81,8 @@ class PageTabs(QTabWidget):
         if screen.shown_page and screen.shown_page != self.current_id:
             with blocked(self):  # a page that suits the verdict is none that the user chose
                 self._turn_to(screen.shown_page)
-            self._begin_current()
+            if self._built:  # else it is made after the tree is painted
+                self._begin_current()
         if self._built and not self._turns.is_busy:
             self._feed_current()
         self.update()

@@ -120,7 +120,7 @@ def test_only_the_matches_are_shown_and_everything_comes_back(view, tree):
 
 def test_rows_are_copied_with_a_title_as_they_stand(view, tree):
     conv, bias = find(tree, "model", "conv1"), find(tree, "model", "bn1")
-    view.setColumnHidden(Column.TYPE, True)
+    view.columns.build_menu().actions()[Column.TYPE - 1].trigger()
     view.header().moveSection(Column.SIZE, 1)
     select(view, bias, conv)
     assert view.rows_as_tsv().splitlines() == [
@@ -336,7 +336,7 @@ def test_indents_take_their_room_from_values_and_types_first(view):
     assert view._delegate.step >= 6
     assert deep[Column.NAME] >= least_width(7)
     assert deep[Column.SIZE] == flat[Column.SIZE]
-    assert (flat[Column.VALUE] > 0, deep[Column.VALUE]) == (True, 0)
+    assert deep[Column.VALUE] == 48
     view.collapse_all_rows()
     assert [view.columnWidth(column) for column in Column] == deep  # what is folded may be unfolded again
 
