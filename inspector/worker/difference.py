@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inspector.worker.decoding import PACKED, codes_of, decode
+from inspector.values.decoding import PACKED, codes_of, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

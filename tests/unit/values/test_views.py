@@ -11,8 +11,10 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 from inspector.errors import ValuesError
-from inspector.worker.values import views
-from inspector.worker.values.views import View, channels_of, pieces, view_of, whole_array
+from inspector.values import views
+from inspector.values.arrays import channels_of, view_of, whole_array
+from inspector.values.tensor_bytes import StorageBytes
+from inspector.values.views import View, pieces
 
 
 class Memory:
@@ -115,9 +117,12 @@ class Bytes:
     def __init__(self, **storages: bytes) -> None:
         self.storages = storages
 
-    def read_of(self, place: dict[str, Any]) -> Any:
+    def storage(self, place: dict[str, Any]) -> StorageBytes:
         data = self.storages[place["key"]]
-        return lambda offset, nbytes: data[offset : offset + nbytes]
+        return StorageBytes(len(data), lambda offset, nbytes: data[offset : offset + nbytes])
+
+    def read_of(self, place: dict[str, Any]) -> Any:
+        return self.storage(place).read
 
 
 def request(
