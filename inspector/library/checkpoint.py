@@ -302,22 +302,22 @@ class Checkpoint:
         return page_of(self._opened.facts, self._opened.safety, self._opened.findings)
 
 
-def open(source: Readable, *, progress: Told = None) -> Checkpoint:  # noqa: A001 - the library's word: inspector.open
+def open(path: Readable, *, progress: Told = None) -> Checkpoint:  # noqa: A001 - the library's word: inspector.open
     """Open a checkpoint: a file, or a folder that is one. Nothing in it is executed, and no weights are read.
 
     The file is closed when this returns; numbers that are asked for later open it again.
 
     Args:
-        source: The path of the file or folder, the bytes of a file, or a file that is open for reading in
+        path: That of the file or folder; or the bytes of a file, or a file that is open for reading in
             binary mode, which is read from where it stands.
         progress: Called with each `Step` of the work; what it raises ends the work.
 
     Raises:
         CheckpointError: It is missing, no checkpoint, of a format that is not read, or damaged.
     """
-    path, data = content_of(source)
+    named, data = content_of(path)
     with told(progress) as steps:
-        return Checkpoint(Opened(path, steps, data))
+        return Checkpoint(Opened(named, steps, data))
 
 
 def _index(names: Iterator[str]) -> dict[str, list[int]]:

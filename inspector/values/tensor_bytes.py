@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.containers.container import Container
 from inspector.containers.opening import open_path, read_container, stamp_at
@@ -21,9 +21,17 @@ from inspector.errors import ContainerError, ValuesError
 
 Read = Callable[[int, int], bytes]
 _STEP_NBYTES = 1 << 20
-_KEPT: list[tuple[tuple[object, ...], Container]] = []
+
+
+class _Kept(NamedTuple):
+    known: tuple[object, ...]
+    container: Container
+    nbytes: int
+
+
+_KEPT: list[_Kept] = []
 _UNPACKED: list[TensorBytes] = []
-"""The last file that is compressed as a whole, open: else it is unpacked from the beginning for each tensor."""
+"""The last file that is compressed as a whole, open: else each tensor has it unpacked from the beginning."""
 
 
 class StorageBytes:
@@ -91,11 +99,13 @@ class TensorBytes:
     def _container_reader(self) -> StorageReader:
         if self._reader is None:
             known = (self.source.path, self.source.stamp)
-            container = next((one for key, one in _KEPT if key == known and known[1] is not None), None)
-            if container is None:
+            kept = next((one for one in _KEPT if one.known == known and known[1] is not None), None)
+            if kept is None:
                 container = read_container(self.source)
-                _KEPT[:] = [(known, container)]
-            self._reader = StorageReader(container, self.source)
+                kept = _Kept(known, container, self.source.nbytes)
+                _KEPT[:] = [kept]
+            self.source.nbytes = kept.nbytes  # which is measured while it is read, where it is compressed
+            self._reader = StorageReader(kept.container, self.source)
         return self._reader
 
 
@@ -128,7 +138,10 @@ def _taken(path: str) -> TensorBytes | None:
         return None
     if kept.source.path == path and kept.source.stamp == stamp_at(path):
         return kept
-    kept.source.close()
+    if kept.source.path == path:
+        kept.source.close()
+    else:
+        _UNPACKED.append(kept)
     return None
 
 
