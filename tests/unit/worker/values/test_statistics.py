@@ -26,7 +26,7 @@ from inspector.worker.values.statistics import (
     summary_for,
     unravelled,
 )
-from tests.unit.values.test_views import Bytes, request
+from tests.unit.values.test_arrays import Bytes, request
 
 MOST = np.finfo(np.float64).max.item()
 
