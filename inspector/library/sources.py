@@ -33,7 +33,7 @@ from inspector.target.wish import Wish
 from inspector.units import cut_text, escape_text
 from inspector.values.asking import end_staying_reader
 from inspector.values.request import Requests
-from inspector.values.tensor_bytes import close_unpacked
+from inspector.values.tensor_bytes import close_kept
 
 if TYPE_CHECKING:
     from inspector.library.checkpoint import Checkpoint
@@ -102,7 +102,7 @@ class Opened:
         path = vars(self).pop("_written", None)
         if path is not None:
             _remove(path)
-        close_unpacked()
+        close_kept()
         end_staying_reader()
 
     @cached_property

@@ -30,8 +30,8 @@ class _Kept(NamedTuple):
 
 
 _KEPT: list[_Kept] = []
-_UNPACKED: list[TensorBytes] = []
-"""The last file that is compressed as a whole, open: else each tensor has it unpacked from the beginning."""
+_OPEN: list[TensorBytes] = []
+"""The last folder, or file that is compressed as a whole: to list or unpack it anew takes long."""
 
 
 class StorageBytes:
@@ -123,32 +123,35 @@ def open_bytes(path: str, stamp: list[int] | None, source: Source | None = None)
     except BaseException:
         opened.source.close()
         raise
-    if opened.source.gzipped:
-        close_unpacked()
-        _UNPACKED.append(opened)
+    if opened.source.gzipped or opened.source.is_folder:
+        close_kept()
+        _OPEN.append(opened)
     else:
         opened.source.close()
 
 
 def _taken(path: str) -> TensorBytes | None:
-    """Take the file that is kept open, if it is the one of this path and still as it was."""
+    """Take what is kept open, if it is that of this path and still as it was.
+
+    What changes in a folder shows after reading, as it does of all that is read.
+    """
     try:
-        kept = _UNPACKED.pop()
+        kept = _OPEN.pop()
     except IndexError:
         return None
-    if kept.source.path == path and kept.source.stamp == stamp_at(path):
+    if kept.source.path != path:
+        _OPEN.append(kept)
+        return None
+    if kept.source.is_folder or kept.source.stamp == stamp_at(path):
         return kept
-    if kept.source.path == path:
-        kept.source.close()
-    else:
-        _UNPACKED.append(kept)
+    kept.source.close()
     return None
 
 
-def close_unpacked() -> None:
-    """Close the file that is kept open, if any."""
-    while _UNPACKED:
-        _UNPACKED.pop().source.close()
+def close_kept() -> None:
+    """Close what is kept open."""
+    while _OPEN:
+        _OPEN.pop().source.close()
 
 
 def _changed(path: str) -> ContainerError:

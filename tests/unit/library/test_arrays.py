@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 
 import inspector
+from inspector.containers.folder import Folder
 from inspector.containers.source import BytesSource, FileSource
 from inspector.library.sources import Opened
 from inspector.values import arrays, asking, tensor_bytes
-from inspector.worker.tensor_values import answer
+from inspector.worker.keyvalues import answer
 from tests.builders.safetensors import row, safetensors
 from tests.corpus import CORPUS
 from tests.unit.remap.samples import call, mapping, name, storage, stream, tensor, text, written, zip_of
@@ -95,7 +96,7 @@ def readable() -> list[Path]:
 
 
 @pytest.mark.wide
-def test_each_tensor_of_each_format_is_what_the_worker_saves() -> None:
+def test_each_keyof_each_format_is_what_the_worker_saves() -> None:
     """Which lays elements out in another way: row by row, where this reads them as they stand."""
     wrong, formats, count = [], set(), 0
     for path in readable():
@@ -131,17 +132,18 @@ def test_a_file_that_is_compressed_as_a_whole_is_unpacked_once(demo, copy, monke
     for place, one in found.items():
         assert one.numpy().tobytes() == demo[place].numpy().tobytes()
     assert counted.nbytes < 10 * demo.file_nbytes
+    found.close()
+    assert tensor_bytes._OPEN == []
+    assert np.array_equal(found[WEIGHT].numpy(), demo[WEIGHT].numpy())  # with the container that is known
     copy.replace(path)  # another file at the same path
     with pytest.raises(inspector.CheckpointError, match="changed since it was opened"):
         found[WEIGHT].numpy()
-    found.close()
-    assert tensor_bytes._UNPACKED == []
 
 
 # --- a part of it -------------------------------------------------------------------------------------------
 
 
-def test_a_part_of_a_tensor_takes_no_more_than_its_bytes(tmp_path, numbers, monkeypatch) -> None:
+def test_a_part_of_a_keytakes_no_more_than_its_bytes(tmp_path, numbers, monkeypatch) -> None:
     one = inspector.open(file_of(tmp_path, numbers))["w"]
     head = 512  # a file is looked at before it is read
     for index, most in (
@@ -204,7 +206,7 @@ def test_it_looks_like_an_array(tmp_path, numbers) -> None:
 def test_what_is_repeated_beyond_measure_is_refused(tmp_path, monkeypatch) -> None:
     """A file of a few hundred bytes may claim any number of elements that are all the same."""
     geometry = b"K\x00", b"J\x00\x00\x00\x40\x85", b"K\x00\x85", b"\x89", b"}"  # 2^30 elements, stride 0
-    body = mapping(w=call(name("torch._utils", "_rebuild_tensor_v2"), storage(text("cpu")), *geometry))
+    body = mapping(w=call(name("torch._utils", "_rebuild_keyv2"), storage(text("cpu")), *geometry))
     data = struct.pack("<4f", 5, 6, 7, 8)
     one = inspector.open(written(tmp_path, zip_of(stream(body), {"0": data})))["w"]
     assert (one.shape, one.stride) == ((1 << 30,), (0,))
@@ -407,6 +409,31 @@ def test_threads_read_the_same_tensors(demo, copy) -> None:
             assert all(pool.map(read, range(4)))
 
 
+def test_functions_and_tensors_are_sent_to_other_processes(demo) -> None:
+    for value in (getattr(inspector, one) for one in inspector.__all__):
+        assert pickle.loads(pickle.dumps(value)) is value or isinstance(value, str), value
+    one = pickle.loads(pickle.dumps(demo[WEIGHT]))
+    assert np.array_equal(one.numpy(), demo[WEIGHT].numpy())
+
+
+def test_threads_compute_at_the_same_time(demo) -> None:
+    wanted = demo[WEIGHT].stats().mean
+    with ThreadPoolExecutor(3) as pool:
+        assert set(pool.map(lambda _: demo[WEIGHT].stats().mean, range(6))) == {wanted}
+    assert len(asking._FREE) == 1
+
+
+def test_reading_imports_no_torch(demo) -> None:
+    code = (
+        "import sys, inspector; c = inspector.open(sys.argv[1]); a = 'numpy' in sys.modules;"
+        "c.tensors[0].numpy(); print(a, 'numpy' in sys.modules, 'torch' in sys.modules)"
+    )
+    root = Path(inspector.__file__).parents[1]
+    command = [sys.executable, "-c", code, demo.path]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "False"]
+
+
 def test_the_child_that_computes_stays_until_the_end(demo) -> None:
     asking.end_staying_reader()
     demo[WEIGHT].stats()
@@ -466,14 +493,38 @@ def test_nothing_is_left_and_nothing_is_said_at_the_end(demo) -> None:
     assert not Path(f"/proc/{child}").exists()
 
 
-def test_a_folder_of_shards_is_read(tmp_path) -> None:
-    for number in (1, 2):
-        (tmp_path / f"model-0000{number}-of-00002.safetensors").write_bytes(
-            safetensors({f"w{number}": row()}, struct.pack("<2f", number, number))
-        )
-    names = {f"w{number}": f"model-0000{number}-of-00002.safetensors" for number in (1, 2)}
-    (tmp_path / "model.safetensors.index.json").write_text(
-        json.dumps({"weight_map": names}), encoding="utf-8"
-    )
-    found = inspector.open(tmp_path).state_dict()
-    assert {name: array.tolist() for name, array in found.items()} == {"w1": [1, 1], "w2": [2, 2]}
+def shards(folder: Path, count: int) -> inspector.Checkpoint:
+    names = {f"w{number}": f"model-{number:05}-of-{count:05}.safetensors" for number in range(1, count + 1)}
+    for number, (key, file) in enumerate(names.items(), 1):
+        (folder / file).write_bytes(safetensors({key: row()}, struct.pack("<2f", number, number)))
+    index = json.dumps({"weight_map": names})
+    (folder / "model.safetensors.index.json").write_text(index, encoding="utf-8")
+    return inspector.open(folder)
+
+
+def test_a_folder_is_listed_once_for_all_its_tensors(tmp_path, monkeypatch) -> None:
+    found, listed = shards(tmp_path, 4), []
+    listing = Folder._list
+    monkeypatch.setattr(Folder, "_list", lambda folder: listed.append(1) or listing(folder))
+    assert {name: one.numpy().tolist() for name, one in found.items()} == {
+        f"w{number}": [number, number] for number in range(1, 5)
+    }
+    assert found.state_dict()["w3"].tolist() == [3, 3]
+    assert listed == [1]
+    found.close()
+    assert tensor_bytes._OPEN == []
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["written", "replaced"])
+def test_a_folder_of_which_a_file_changed_is_refused(tmp_path, replaced) -> None:
+    found = shards(tmp_path, 2)
+    assert found["w1"].numpy().tolist() == [1, 1]
+    path = tmp_path / "model-00001-of-00002.safetensors"
+    if replaced:
+        (tmp_path / "new").write_bytes(path.read_bytes())
+        (tmp_path / "new").replace(path)
+    else:
+        path.write_bytes(path.read_bytes())
+    for _ in range(2):
+        with pytest.raises(inspector.CheckpointError, match="changed since it was opened"):
+            found["w1"].numpy()
