@@ -22,7 +22,7 @@ from inspector.containers.folder import Folder
 from inspector.containers.source import BytesSource, FileSource
 from inspector.library.sources import Opened
 from inspector.values import arrays, asking, tensor_bytes
-from inspector.worker.keyvalues import answer
+from inspector.worker.tensor_values import answer
 from tests.builders.safetensors import row, safetensors
 from tests.corpus import CORPUS
 from tests.unit.remap.samples import call, mapping, name, storage, stream, tensor, text, written, zip_of
@@ -96,7 +96,7 @@ def readable() -> list[Path]:
 
 
 @pytest.mark.wide
-def test_each_keyof_each_format_is_what_the_worker_saves() -> None:
+def test_each_tensor_of_each_format_is_what_the_worker_saves() -> None:
     """Which lays elements out in another way: row by row, where this reads them as they stand."""
     wrong, formats, count = [], set(), 0
     for path in readable():
@@ -143,7 +143,7 @@ def test_a_file_that_is_compressed_as_a_whole_is_unpacked_once(demo, copy, monke
 # --- a part of it -------------------------------------------------------------------------------------------
 
 
-def test_a_part_of_a_keytakes_no_more_than_its_bytes(tmp_path, numbers, monkeypatch) -> None:
+def test_a_part_of_a_tensor_takes_no_more_than_its_bytes(tmp_path, numbers, monkeypatch) -> None:
     one = inspector.open(file_of(tmp_path, numbers))["w"]
     head = 512  # a file is looked at before it is read
     for index, most in (
@@ -206,7 +206,7 @@ def test_it_looks_like_an_array(tmp_path, numbers) -> None:
 def test_what_is_repeated_beyond_measure_is_refused(tmp_path, monkeypatch) -> None:
     """A file of a few hundred bytes may claim any number of elements that are all the same."""
     geometry = b"K\x00", b"J\x00\x00\x00\x40\x85", b"K\x00\x85", b"\x89", b"}"  # 2^30 elements, stride 0
-    body = mapping(w=call(name("torch._utils", "_rebuild_keyv2"), storage(text("cpu")), *geometry))
+    body = mapping(w=call(name("torch._utils", "_rebuild_tensor_v2"), storage(text("cpu")), *geometry))
     data = struct.pack("<4f", 5, 6, 7, 8)
     one = inspector.open(written(tmp_path, zip_of(stream(body), {"0": data})))["w"]
     assert (one.shape, one.stride) == ((1 << 30,), (0,))
