@@ -16,7 +16,7 @@ from inspector.library.sources import Opened
 from inspector.library.telling import Telling
 from inspector.values.asking import require_numpy
 from inspector.values.request import Request, read_nbytes
-from inspector.values.tensor_bytes import TensorBytes, open_bytes
+from inspector.values.tensor_bytes import TensorBytes
 
 if TYPE_CHECKING:
     from torch import Tensor as TorchTensor
@@ -45,7 +45,7 @@ class Arrays:
         """Return a tensor by its number, or a part of it."""
         request = self._opened.requests.of(row)
         self._progress.start("reading values", read_nbytes(request) if index is ... else 0)
-        with self._told(row), self._opened_bytes() as opened:
+        with self._told(row), self._opened.bytes() as opened:
             return self._read(request, opened, index, self._progress)
 
     def read_all(self, rows: Sequence[int]) -> Iterator[Any]:
@@ -55,16 +55,10 @@ class Arrays:
             with self._told(row):
                 requests.append(self._opened.requests.of(row))
         self._progress.start_all("reading values", sum(map(read_nbytes, requests)))
-        with self._opened_bytes() as opened:
+        with self._opened.bytes() as opened:
             for row, request in zip(rows, requests, strict=True):
                 with self._told(row):
                     yield self._read(request, opened, ..., self._progress)
-
-    def _opened_bytes(self) -> Any:  # noqa: ANN401 - a context manager
-        opened = self._opened
-        if opened.memory is not None:
-            return open_bytes(opened.facts.path, None, opened.memory)
-        return open_bytes(**opened.requests.file)
 
     @contextmanager
     def _told(self, row: int) -> Iterator[None]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from inspector.library.arrays import Framework
     from inspector.library.numbers import Statistics
 
+_BLOCK_NBYTES = 1 << 24
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
@@ -211,15 +213,16 @@ class Tensor:
     def numpy(self, *, progress: Told = None) -> NDArray[Any]:
         """Read its numbers, and no others, and return them as a NumPy array, which is the caller's own.
 
-        What NumPy has no type for is widened to one that holds the values exactly: bfloat16, float8 and
-        smaller floats come as float32, complex32 as complex64. Quantized elements are dequantized: they come
-        as the numbers they stand for, in float32. All else has its own type, in this machine's byte order.
+        What NumPy has no type for is widened to one that holds the values exactly: bfloat16 and float8 come
+        as float32, complex32 as complex64. Quantized elements are dequantized: they come as the numbers they
+        stand for, in float32. All else has its own type, in this machine's byte order.
 
         Args:
             progress: Called with each `Step` of the work; what it raises ends the work.
 
         Raises:
-            ValuesError: It has no numbers, or they make no array: those of a sparse tensor are in its parts.
+            ValuesError: It has no numbers, or they make no array: those of a sparse tensor are in its parts,
+                and elements of four bits and less share bytes.
             ExportError: This Python has no NumPy.
             CheckpointError: The file cannot be read, or changed since it was opened.
         """
@@ -267,7 +270,8 @@ class Tensor:
         return self._row.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[index] for index in range(len(self)))
+        step = max(_BLOCK_NBYTES * len(self) // max(self.nbytes, 1), 1) if len(self) else 1
+        return (row for start in range(0, len(self), step) for row in self[start : start + step])
 
     def __bool__(self) -> bool:
         """Return True: it is there, also where it has no elements."""

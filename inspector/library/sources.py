@@ -33,7 +33,7 @@ from inspector.target.wish import Wish
 from inspector.units import cut_text, escape_text
 from inspector.values.asking import end_staying_reader
 from inspector.values.request import Requests
-from inspector.values.tensor_bytes import close_kept
+from inspector.values.tensor_bytes import TensorBytes, close_kept, open_bytes
 
 if TYPE_CHECKING:
     from inspector.library.checkpoint import Checkpoint
@@ -58,7 +58,8 @@ class Opened:
         self._data = data
         started = time.perf_counter()
         with telling_what_runs(), collector_paused():
-            self.facts = open_checkpoint(self.memory or path, progress=progress, beside=data is None)
+            source = path if data is None else _in_memory(data)
+            self.facts = open_checkpoint(source, progress=progress, beside=data is None)
         self.seconds = time.perf_counter() - started
 
     @override
@@ -67,12 +68,20 @@ class Opened:
         kept = {"facts", "seconds", "_file", "_folder", "_data"}
         return {name: value for name, value in vars(self).items() if name in kept}
 
-    @property
-    def memory(self) -> Source | None:
-        """What bytes are read from; None where there is a file."""
+    @contextmanager
+    def bytes(self) -> Iterator[TensorBytes]:
+        """Yield what reads the storages of the file, which must be as it was, or of the bytes."""
         if self._data is None:
-            return None
-        return looked_through(BytesSource(self._data, IN_MEMORY))
+            with open_bytes(**self.requests.file) as opened:
+                yield opened
+            return
+        free: list[TensorBytes] = vars(self).setdefault("_free", [])  # one for each thread that reads
+        try:
+            opened = free.pop()
+        except IndexError:
+            opened = TensorBytes(_in_memory(self._data))
+        yield opened
+        free.append(opened)
 
     @property
     def is_file(self) -> bool:
@@ -108,7 +117,7 @@ class Opened:
     @cached_property
     def requests(self) -> Requests:
         """What asks for the numbers of its tensors."""
-        return Requests(self.facts if self.memory else self.located)
+        return Requests(self.located if self.is_file else self.facts)
 
     @cached_property
     def located(self) -> Facts:
@@ -131,6 +140,10 @@ class Opened:
     def findings(self) -> tuple[Finding, ...]:
         """What its owner should know, worst first."""
         return diagnose(self.facts, self.safety)
+
+
+def _in_memory(data: bytes) -> Source:
+    return looked_through(BytesSource(data, IN_MEMORY))
 
 
 def _remove(path: str) -> None:

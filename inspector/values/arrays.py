@@ -7,7 +7,7 @@ it, and laid out in the order of its dimensions afterwards, which copies nothing
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from inspector.errors import ValuesError
 from inspector.progress import Progress
 from inspector.values.decoding import PACKED, Array, codes_of, is_decodable, native_order, value_of_codes
 from inspector.values.tensor_bytes import StorageBytes, TensorBytes
-from inspector.values.views import FEW, MOST_OVERLAP, View
+from inspector.values.views import FEW, MOST_OVERLAP, QUANTIZED_PACKED, View
 
 Request = dict[str, Any]
 """What a tensor is and where its bytes are, see `inspector.values.request`."""
@@ -184,7 +184,7 @@ def read_array(
     Raises:
         ValuesError: They make no array, or the file repeats them beyond measure.
     """
-    view = _dense_view(request)
+    view = _dense_view(request, apart=PACKED)
     box = box_of(view.shape, index)
     codes = _read_box(view, box.axes, opened.storage(request["place"]), progress or Progress())
     values = value_of_codes(codes, view.dtype)
@@ -197,8 +197,11 @@ def read_array(
 def read_codes(
     request: Request, opened: TensorBytes, index: object = ..., progress: Progress | None = None
 ) -> Array:
-    """Return elements as what NumPy has of their size: values where it has the type, else their bits."""
-    view = _dense_view(request)
+    """Return elements as what NumPy has of their size: values where it has the type, else their bits.
+
+    A byte of `float4_e2m1fn_x2` is one element of torch.
+    """
+    view = _dense_view(request, apart=QUANTIZED_PACKED)
     box = box_of(view.shape, index)
     found: Array = _read_box(view, box.axes, opened.storage(request["place"]), progress or Progress())[
         box.rest
@@ -216,11 +219,11 @@ def whole_array(request: Request, opened: TensorBytes, most: int) -> Array:
     return value_of_codes(codes, view.dtype).reshape(-1)
 
 
-def _dense_view(request: Request) -> View:
+def _dense_view(request: Request, *, apart: Container[str]) -> View:
     view = view_of(request)
     if "layout" in request:
         raise ValuesError("a sparse tensor is no array: its values are a part of it, below it")
-    if view.dtype in PACKED:
+    if view.dtype in apart:
         raise ValuesError(f"elements of {view.dtype} share bytes, and are not read one by one")
     return view
 

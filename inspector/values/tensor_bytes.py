@@ -110,11 +110,8 @@ class TensorBytes:
 
 
 @contextmanager
-def open_bytes(path: str, stamp: list[int] | None, source: Source | None = None) -> Iterator[TensorBytes]:
-    """Open a file or folder, which must be as it was when somebody looked at it; or read an open source."""
-    if source is not None:
-        yield TensorBytes(source)
-        return
+def open_bytes(path: str, stamp: list[int] | None) -> Iterator[TensorBytes]:
+    """Open a file or folder, which must be as it was when somebody looked at it."""
     opened = _taken(path) or TensorBytes(open_path(path))
     try:
         opened.refuse_other(stamp)

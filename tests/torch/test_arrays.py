@@ -144,3 +144,15 @@ def test_the_parts_of_a_tensor_are_no_tensors_of_their_own(tmp_path: Path) -> No
     found = checkpoint.state_dict()
     assert list(found) == ["w"]
     assert differs(found["w"], of_torch(whole)) == ""
+
+
+@pytest.mark.skipif(not hasattr(torch, "float4_e2m1fn_x2"), reason="this torch has no such type")
+def test_two_numbers_in_a_byte_are_one_element_of_torch(tmp_path: Path) -> None:
+    codes = torch.randint(0, 256, (4, 3), dtype=torch.uint8)
+    torch.save({"w": codes.view(torch.float4_e2m1fn_x2)}, tmp_path / "packed.pt")
+    one = inspector.open(tmp_path / "packed.pt")["w"]
+    assert one.torch().dtype == torch.float4_e2m1fn_x2
+    assert torch.equal(one.torch().view(torch.uint8), codes)
+    assert torch.equal(one.torch(slice(1, 3)).view(torch.uint8), codes[1:3])
+    with pytest.raises(inspector.ValuesError, match="share bytes"):
+        one.numpy()

@@ -177,7 +177,17 @@ def test_an_index_means_what_it_means_to_numpy(tmp_path, numbers) -> None:
     for index, error in (*((one, IndexError) for one in outside), *((one, TypeError) for one in others)):
         with pytest.raises(error):
             one[index]
-    assert len(list(inspector.open(file_of(tmp_path, numbers[0, :3]))["w"])) == 3
+
+
+def test_rows_are_read_in_blocks(tmp_path, numbers, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.library.rows._BLOCK_NBYTES", 100 * 200)
+    one = inspector.open(file_of(tmp_path, numbers[0]))["w"]  # rows of 200 bytes
+    opened: list[str] = []
+    init = FileSource.__init__
+    monkeypatch.setattr(FileSource, "__init__", lambda self, path: opened.append(path) or init(self, path))
+    assert np.array_equal(list(one), numbers[0])
+    assert len(opened) == 3
+    assert list(inspector.open(file_of(tmp_path, numbers[:0]))["w"]) == []
 
 
 def test_it_looks_like_an_array(tmp_path, numbers) -> None:
@@ -385,6 +395,12 @@ def test_who_needs_a_file_of_bytes_gets_one_while_they_are_open(demo, copy, tmp_
 
 def test_numbers_of_bytes_are_read_without_a_file(copy, monkeypatch) -> None:
     monkeypatch.setattr(FileSource, "__init__", None)
+    parsed: list[int] = []
+    reading = tensor_bytes.read_container
+    monkeypatch.setattr(tensor_bytes, "read_container", lambda one: parsed.append(1) or reading(one))
+    packed = inspector.open(gzip.compress(copy.read_bytes()))
+    assert len([one.numpy() for one in packed.values()]) == len(packed)
+    assert parsed == [1]
     assert inspector.open(copy.read_bytes())[WEIGHT].numpy().shape == (8, 3, 3, 3)
     assert BytesSource(b"abc", "").read(1, 2) == b"bc"
 
