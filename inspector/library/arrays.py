@@ -45,7 +45,7 @@ class Arrays:
         """Return a tensor by its number, or a part of it."""
         request = self._opened.requests.of(row)
         self._progress.start("reading values", read_nbytes(request) if index is ... else 0)
-        with self._told(row), self._opened.bytes() as opened:
+        with self._told(row), self._opened.stored_bytes() as opened:
             return self._read(request, opened, index, self._progress)
 
     def read_all(self, rows: Sequence[int]) -> Iterator[Any]:
@@ -55,7 +55,7 @@ class Arrays:
             with self._told(row):
                 requests.append(self._opened.requests.of(row))
         self._progress.start_all("reading values", sum(map(read_nbytes, requests)))
-        with self._opened.bytes() as opened:
+        with self._opened.stored_bytes() as opened:
             for row, request in zip(rows, requests, strict=True):
                 with self._told(row):
                     yield self._read(request, opened, ..., self._progress)

@@ -69,7 +69,7 @@ class Opened:
         return {name: value for name, value in vars(self).items() if name in kept}
 
     @contextmanager
-    def bytes(self) -> Iterator[TensorBytes]:
+    def stored_bytes(self) -> Iterator[TensorBytes]:
         """Yield what reads the storages of the file, which must be as it was, or of the bytes."""
         if self._data is None:
             with open_bytes(**self.requests.file) as opened:
@@ -101,7 +101,7 @@ class Opened:
         from tempfile import mkstemp  # noqa: PLC0415 - few open bytes
 
         descriptor, path = mkstemp(prefix="checkpoint-")
-        finalize(self, _remove, path)
+        finalize(self, _remove, path, os.getpid())
         with os.fdopen(descriptor, "wb") as file:
             file.write(self._data or b"")
         return path
@@ -110,7 +110,8 @@ class Opened:
         """Give back what was kept for reading: a file that is open, a child process, a file of bytes."""
         path = vars(self).pop("_written", None)
         if path is not None:
-            _remove(path)
+            _remove(path, os.getpid())
+            vars(self).pop("located", None)  # which names it
         close_kept()
         end_staying_reader()
 
@@ -146,9 +147,10 @@ def _in_memory(data: bytes) -> Source:
     return looked_through(BytesSource(data, IN_MEMORY))
 
 
-def _remove(path: str) -> None:
-    with suppress(OSError):
-        os.remove(path)  # noqa: PTH107 - a text
+def _remove(path: str, owner: int) -> None:
+    if os.getpid() == owner:  # a fork ends too, and earlier
+        with suppress(OSError):
+            os.remove(path)  # noqa: PTH107 - a text
 
 
 @contextmanager

@@ -203,9 +203,8 @@ def read_codes(
     """
     view = _dense_view(request, apart=QUANTIZED_PACKED)
     box = box_of(view.shape, index)
-    found: Array = _read_box(view, box.axes, opened.storage(request["place"]), progress or Progress())[
-        box.rest
-    ]
+    codes = _read_box(view, box.axes, opened.storage(request["place"]), progress or Progress())
+    found: Array = codes[box.rest]
     return found
 
 

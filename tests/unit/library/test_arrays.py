@@ -387,6 +387,8 @@ def test_who_needs_a_file_of_bytes_gets_one_while_they_are_open(demo, copy, tmp_
                 change(found)
         assert made.exists()
     assert not made.exists()
+    assert found[WEIGHT].stats().numel == 216  # another one
+    found.close()
     again = inspector.open(copy.read_bytes())
     made = Path(again._opened.file)
     del again
@@ -468,6 +470,9 @@ def test_the_child_that_computes_stays_until_the_end(demo) -> None:
 PROGRAM = """
 import os, sys
 import inspector
+with open(sys.argv[1], "rb") as file:
+    held = inspector.open(file.read())
+held["model/stem.conv.weight"].stats()
 one = inspector.open(sys.argv[1])["model/stem.conv.weight"]
 one.stats()
 from inspector.values import asking
@@ -478,8 +483,9 @@ if os.fork() == 0:
     sys.exit()
 os.wait()
 one.stats()
+assert os.path.exists(held._opened.file)
 assert asking._FREE[0]._worker.pid == child
-print(child)
+print(child, held._opened.file)
 """
 
 
@@ -504,9 +510,11 @@ def test_nothing_is_left_and_nothing_is_said_at_the_end(demo) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    counted, child = done.stdout.splitlines()
+    counted, last = done.stdout.splitlines()
+    child, made = last.split()
     assert counted == "216 216"
     assert not Path(f"/proc/{child}").exists()
+    assert not Path(made).exists()
 
 
 def shards(folder: Path, count: int) -> inspector.Checkpoint:
