@@ -545,6 +545,7 @@ class Dcp(Format):
 
     name = "dcp"
     what = "a distributed checkpoint (DCP)"
+    reads_below = True
     keys_are_texts = True
     loader = _LOADER
     device_from = _DECIDES

@@ -404,6 +404,7 @@ class DeepSpeed(Format):
 
     name = "deepspeed"
     what = "a folder of DeepSpeed"
+    reads_below = True
     loader = "deepspeed.utils.zero_to_fp32.get_fp32_state_dict_from_zero_checkpoint"
     loader_maps = True
     own_names = OWN_NAMES

@@ -125,6 +125,7 @@ class Megatron(Format):
 
     name = "megatron"
     what = "a folder of Megatron-LM"
+    reads_below = True
     loader = "megatron.training.checkpointing.load_checkpoint"
     loader_maps = True
     own_names = _OWN_NAMES
