@@ -36,6 +36,7 @@ _MOST_DEVICES = 4
 _MOST_CHARS = 300
 _BATCH_S = 0.1
 """So often the page is brought up to date while files are read."""
+_NONE = "not-a-checkpoint"
 _UNREAD = "\u2026"
 _RANKS: tuple[Tone, ...] = ("bad", "warning", "good", "neutral")
 _COUNTED: dict[Tone, str] = {
@@ -172,7 +173,8 @@ def _judged(row: FolderRow, target: Profile, progress: Progress) -> FolderRow:
     except CancelledError:
         raise
     except CheckpointError as error:
-        titles = [one.title for one in diagnose_failure(error)] or [error.what]
+        found = diagnose_failure(error)
+        titles = [error.what if one.id == _NONE else one.title for one in found] or [error.what]
         return row._replace(tone="bad", verdict=_said("; ".join(titles)))
     except Exception as error:  # noqa: BLE001 - of one file, which is told, and the others are read
         return row._replace(tone="bad", verdict=_said(failure_page(error, "").what))

@@ -15,7 +15,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QKeyEvent, QPainter, QPen
+from PySide6.QtGui import QKeyEvent, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -43,7 +43,8 @@ _COLUMNS: tuple[FolderColumn, ...] = tuple(FOLDER_COLUMNS)
 _Index = QModelIndex | QPersistentModelIndex
 _ROLE = Qt.ItemDataRole
 _NOWHERE = QModelIndex()
-_WIDTHS: dict[FolderColumn, int] = {"name": 300, "devices": 190, "verdict": 300, "size": 92, "time": 136}
+_WIDTHS: dict[FolderColumn, int] = {"devices": 190, "size": 88, "time": 136}
+_NAME_SHARE = 0.27
 _PAD, _STRIP_WIDTH, _STRIP_HEIGHT, _DISC, _SIGN = 8, 64, 8, 14, 10
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
@@ -230,8 +231,9 @@ class FolderPageWidget(QWidget):
         table.selectionModel().selectionChanged.connect(self._on_selection)
         table.doubleClicked.connect(self._on_open)
         table.opened.connect(self._on_open)
-        for place, name in enumerate(_COLUMNS):
-            table.header().resizeSection(place, _WIDTHS[name])
+        for name, width in _WIDTHS.items():
+            table.header().resizeSection(_COLUMNS.index(name), width)
+        table.header().setSectionResizeMode(_COLUMNS.index("verdict"), QHeaderView.ResizeMode.Stretch)
         table.header().sortIndicatorChanged.connect(self._on_sort)
         return table
 
@@ -253,7 +255,9 @@ class FolderPageWidget(QWidget):
         count = len(self._usable())
         self._open.setEnabled(count > 0)
         self._compare.setEnabled(count == _TWO)
-        self._series.setEnabled(count >= _TWO or (not count and self._model.rowCount() >= _TWO))
+        whole = sum(row.can_open for row in self._model.rows)
+        self._series.setEnabled(max(count, 0 if count else whole) >= _TWO)
+        self._series.setText("Series" if count else "Series of all")
 
     def _on_open(self) -> None:
         if paths := self._usable():
@@ -282,12 +286,15 @@ class FolderTable(QTreeView):
         named(self, spoken="Checkpoints of the folder")
         self.setRootIsDecorated(False)
         self.setUniformRowHeights(True)
-        self.setAllColumnsShowFocus(True)
         self.setSortingEnabled(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.header().setStretchLastSection(False)
-        self.header().setSectionResizeMode(_COLUMNS.index("verdict"), QHeaderView.ResizeMode.Stretch)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.header().resizeSection(_COLUMNS.index("name"), round(self.viewport().width() * _NAME_SHARE))
+        super().resizeEvent(event)
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -112,9 +112,9 @@ def short_verdict(judged: Judged, findings: Sequence[Finding]) -> tuple[Tone, st
     if load.last_error is None and worst is not None and worst.severity == "error":
         said = _spoiled(said, worst)
     if said.role == "good":
-        return (
-            ("good", f"loads with {load.loader}") if worst is None else ("warning", f"loads: {worst.title}")
-        )
+        if worst is not None:
+            return "warning", f"{said.does}: {worst.title}"
+        return "good", said.does if said.why.endswith(" works there") else f"{said.does}: {said.why}"
     return _ROLES[said.role], f"{said.does}: {said.why}"
 
 
