@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from _thread import allocate_lock
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import NamedTuple
@@ -318,23 +318,50 @@ class Measuring:
         self._sides: tuple[Side, Side] | None = None
         self._worker = Worker()
         self._is_closed = False
+        self.found: dict[Pair | ArrayPair, Numbers | CheckpointError] = {}
+        """By how much pairs differ, or why that cannot be told; what is cancelled leaves what it has."""
 
-    def measure(self, pair: Pair | ArrayPair, progress: Progress) -> Numbers:
-        """Compare the numbers of one pair of tensors, or of arrays among the values."""
+    def measure(self, pairs: Collection[Pair | ArrayPair], progress: Progress) -> None:
+        """Compare the numbers of pairs of tensors, or of arrays among the values, that are not `found`."""
         while not self._lock.acquire(timeout=_POLL_S):
             progress.advance()
         try:
             if self._is_closed:
                 raise CancelledError
             a, b = self._open(progress)
+            wanted = [pair for pair in pairs if pair not in self.found]
             with Differences(a, b, worker=self._worker) as differences:
-                found = _measured((a, b), pair, differences, progress)
+                self._measure((a, b), wanted, differences, progress)
             self._refuse_changed()
-            return found
         finally:
             self._lock.release()
             if self._is_closed:
                 self.close()
+
+    def _measure(
+        self,
+        sides: tuple[Side, Side],
+        pairs: Collection[Pair | ArrayPair],
+        differences: Differences,
+        progress: Progress,
+    ) -> None:
+        a, b = sides
+        rows, others = a.checkpoint.tensors, b.checkpoint.tensors
+        tensors = [pair for pair in pairs if isinstance(pair, Pair)]
+        progress.start("comparing numbers", sum(rows[pair.a].nbytes for pair in tensors))
+        asked = (
+            (pair, rows[pair.a], others[pair.b], (marks_of(a.tensors[pair.a]), marks_of(b.tensors[pair.b])))
+            for pair in tensors
+        )
+        for pair, numbers in differences.compare_all(asked, progress):
+            self.found[pair] = numbers
+        for arrays in (pair for pair in pairs if isinstance(pair, ArrayPair)):
+            try:
+                self.found[arrays] = measure_arrays(sides, arrays, differences, progress)
+            except (CancelledError, ExportError):
+                raise
+            except CheckpointError as error:
+                self.found[arrays] = error
 
     def close(self) -> None:
         """Close the files and end the child; where somebody asks just now, as soon as that is over."""
@@ -356,6 +383,7 @@ class Measuring:
         for one in (self._diff.a, self._diff.b):
             now = stamp_at(one.path)
             if now != one.stamp:
+                self.found = {}
                 self._let_go()
                 gone = "a file that was compared is no longer there"
                 what = gone if now is None else "a file has changed since it was compared"
@@ -365,15 +393,3 @@ class Measuring:
         self._sides = None
         self._stack.close()
         self._worker.end()
-
-
-def _measured(
-    sides: tuple[Side, Side], pair: Pair | ArrayPair, differences: Differences, progress: Progress
-) -> Numbers:
-    if isinstance(pair, ArrayPair):
-        return measure_arrays(sides, pair, differences, progress)
-    a, b = sides
-    first, second = a.checkpoint.tensors[pair.a], b.checkpoint.tensors[pair.b]
-    progress.start("comparing numbers", first.nbytes)
-    marks = marks_of(a.tensors[pair.a]), marks_of(b.tensors[pair.b])
-    return differences.compare(first, second, progress, marks)

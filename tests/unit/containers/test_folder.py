@@ -538,10 +538,12 @@ def test_the_window_s_watcher_sees_another_file(folder: Path) -> None:
 
 def test_differences_are_not_measured(folder: Path) -> None:
     measuring = Measuring(compare_paths(str(folder), str(folder), Wish()))
-    assert measuring.measure(Pair(0, 0), Progress()).differing == 0
+    measuring.measure([Pair(0, 0)], Progress())
+    assert measuring.found
     swap(folder)
     with pytest.raises(ChangedError, match="has changed since it was compared"):
-        measuring.measure(Pair(0, 0), Progress())
+        measuring.measure([Pair(0, 0)], Progress())
+    assert not measuring.found
     measuring.close()
 
 
