@@ -147,10 +147,14 @@ def compare_series(
     )
 
 
+def counts_steps(row: Tensor) -> bool:
+    """Return whether a tensor is a single number that is named like a count of steps."""
+    return prod(row.shape) == 1 and _END.split(row.path)[-1] in _COUNTERS
+
+
 def _row(row: Tensor, points: tuple[Point | None, ...], *, has_model: bool) -> SeriesRow:
     numel = prod(row.shape)
-    is_named = numel == 1 and _END.split(row.path)[-1] in _COUNTERS
-    is_counter = is_named and all(point.norm.is_integer() for point in points if point is not None)
+    is_counter = counts_steps(row) and all(point.norm.is_integer() for point in points if point is not None)
     is_beside = numel == 1 and has_model and row.role == "other"
     return SeriesRow(row.path, numel, points, is_counter or is_beside)
 

@@ -102,11 +102,13 @@ class FolderState:
     Attributes:
         rows: In the order of the walk.
         judged: How many of them, from the first on, were read.
+        stopped: Whether the others are not to be read.
         order: The column that they are sorted by, and whether its largest comes first.
     """
 
     rows: tuple[FolderRow, ...]
     judged: int = 0
+    stopped: bool = False
     order: tuple[FolderColumn, bool] = ("name", False)
 
 
@@ -197,13 +199,17 @@ def folder_page(state: State) -> FolderPage | None:
     if folder is None:
         return None
     rows, (column, descending) = folder.rows, folder.order
-    is_read, total = state.job(FOLDER) is None and state.job(PROBE) is None, len(rows)
+    total, reading = len(rows), ""
+    if state.job(FOLDER) is not None:
+        reading = f"{folder.judged:,} of {total:,} read"
+    elif state.job(PROBE) is not None and not folder.stopped:
+        reading = "Asking what this machine can load"
     return FolderPage(
         rows=tuple(sorted(rows, key=_KEYS[column], reverse=descending)),
         order=folder.order,
         colors=device_colors(device for row in rows for device, _ in row.devices),
         summary=_summary(rows),
-        reading="" if is_read else f"{folder.judged:,} of {total:,} read",
+        reading=reading,
         done=folder.judged / max(total, 1),
     )
 

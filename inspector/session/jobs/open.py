@@ -175,7 +175,9 @@ class Files(Machines):
 
     def stop_folder(self) -> None:
         """Leave the checkpoints unread that are not read yet."""
-        self._show(self._state.without_job(FOLDER))
+        folder = self._state.folder
+        if folder is not None:
+            self._show(replace(self._state.without_job(FOLDER), folder=replace(folder, stopped=True)))
 
     def _show_folder(self, folder: FolderState) -> None:
         self._show(replace(self._state, phase="folder", folder=folder))
@@ -186,7 +188,9 @@ class Files(Machines):
     def _go_on(self) -> None:
         """Read the next checkpoints, as long as there are any."""
         folder = self._state.folder
-        if folder is not None and folder.judged < len(folder.rows) and self._state.job(FOLDER) is None:
+        if folder is None or folder.stopped or self._state.job(FOLDER) is not None:
+            return
+        if folder.judged < len(folder.rows):
             left = folder.rows[folder.judged :]
             work = partial(judge_rows, left, self._state.machine)
             self._run(FOLDER, "reading", work, self._on_judged_rows, self._on_not_judged_rows)

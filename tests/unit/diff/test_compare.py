@@ -571,7 +571,8 @@ def paths(tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def measuring(paths: list[str]) -> Iterator[Measuring]:
-    found = Measuring(compare_paths(*paths, Wish()))
+    found = Measuring(*paths)
+    found.compare(Progress())
     yield found
     found.close()
 
@@ -583,19 +584,19 @@ def measured(measuring: Measuring, pair: Pair) -> int:
     return found.differing
 
 
-def test_files_and_child_are_kept_for_the_next_pair(
-    measuring: Measuring, monkeypatch: pytest.MonkeyPatch
+def test_files_are_opened_once_and_let_go_when_all_is_known(
+    paths: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Any] = []
     real = module.open_both
     monkeypatch.setattr(module, "open_both", lambda *given: opened.append(given) or real(*given))
-    assert measured(measuring, Pair(0, 0)) == 0
-    child = measuring._worker.pid
-    assert measured(measuring, Pair(1, 1)) == 0
-    assert measured(measuring, Pair(0, 1)) == 4
+    measuring = Measuring(*paths)
+    measuring.compare(Progress())
+    measuring.measure([Pair(0, 0), Pair(1, 1)], Progress())
     assert len(opened) == 1
-    assert child is not None
-    assert measuring._worker.pid == child
+    assert (measuring._sides, measuring._worker.pid) == (None, None)
+    assert measured(measuring, Pair(0, 1)) == 4  # what is asked later opens them again
+    assert len(opened) == 2
 
 
 def test_no_figures_are_told_of_a_file_that_changed(measuring: Measuring, paths: list[str]) -> None:
@@ -622,6 +623,7 @@ def test_a_file_that_changes_while_it_is_measured_is_told(
         os.utime(paths[0], ns=(1, 1))
         return real(*given)
 
+    measured(measuring, Pair(1, 1))  # after which nothing is open
     with monkeypatch.context() as patch:
         patch.setattr(module, "open_both", late)
         with pytest.raises(ChangedError):
@@ -681,8 +683,9 @@ def test_all_pairs_at_once_have_the_figures_that_numpy_has(
     a["i"], b["i"] = (T(one.tobytes(), (3,), "int64") for one in known["i"])
     known["m"] = np.arange(4.0), np.arange(4.0)
     a["m"], b["m"] = T([0.0, 1.0, 2.0, 3.0], (2, 2)), T([0.0, 2.0, 1.0, 3.0], (2, 2), stride=(1, 2))
-    diff = compared(tmp_path, a, b)
-    measuring, progress = Measuring(diff), Progress()
+    paths = [save_zip(tmp_path / f"{name}.pt", state) for name, state in (("a", a), ("b", b))]
+    measuring, progress = Measuring(*paths), Progress()
+    diff = measuring.compare(Progress())
     measuring.measure(diff.pairs, progress)
     measuring.close()
     assert progress.done == progress.total
@@ -700,8 +703,8 @@ def test_what_cannot_be_measured_is_told_and_the_rest_is(tmp_path: Path) -> None
     cut = tmp_path / "b.pt"
     data = whole.read_bytes()
     cut.write_bytes(data[:1500])
-    diff = compare_paths(str(whole), str(cut), Wish())
-    measuring = Measuring(diff)
+    measuring = Measuring(str(whole), str(cut))
+    diff = measuring.compare(Progress())
     measuring.measure(diff.pairs, Progress())
     found = {diff.a.tensors[pair.a].path: one for pair, one in measuring.found.items()}
     assert isinstance(found["w"], CheckpointError)
@@ -712,8 +715,8 @@ def test_what_cannot_be_measured_is_told_and_the_rest_is(tmp_path: Path) -> None
 def test_what_is_cancelled_leaves_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "_MOST_TOGETHER", 2)
     path = save_zip(tmp_path / "a.pt", {f"t{number}": T([float(number)]) for number in range(6)})
-    diff = compare_paths(path, path, Wish())
-    measuring, progress = Measuring(diff), Progress()
+    measuring, progress = Measuring(path, path), Progress()
+    diff = measuring.compare(Progress())
     real = content.Differences._small
 
     def once(*given: Any) -> Any:

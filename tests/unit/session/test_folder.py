@@ -134,10 +134,25 @@ def test_the_machine_is_asked_before_anything_is_judged(view, runner: AtOnce, ru
     session.open(str(runs))
     runner.go_on()
     assert not any(row.is_read for row in rows_of(session).values() if row.can_open)
+    assert session.screen.folder is not None
+    assert session.screen.folder.reading.startswith("Asking")
     while runner.waiting:
         runner.go_on()
     assert asked == [None]
     assert all(row.is_read for row in rows_of(session).values())
+
+
+def test_cancel_while_the_machine_is_asked_leaves_all_unread(view, runner: AtOnce, runs: Path) -> None:
+    session = Session(view, runner, probe=lambda *_: CPU_ONLY)
+    runner.waits = True
+    session.open(str(runs))
+    runner.go_on()
+    session.stop_folder()
+    while runner.waiting:
+        runner.go_on()
+    assert not any(row.is_read for row in rows_of(session).values() if row.can_open)
+    assert session.screen.folder is not None
+    assert session.screen.folder.reading == ""
 
 
 def test_columns_sort(walked: Session, runs: Path) -> None:
