@@ -200,7 +200,8 @@ class CompareHead(QWidget):
         self._bar.follow(screen.measuring)
 
     def _on_looked(self, progress: Progress) -> None:
-        self._measured.setText(f"{progress.label}: {self._rate.describe(progress)}".capitalize())
+        label = f"{progress.label[:1].upper()}{progress.label[1:]}"
+        self._measured.setText(f"{label}: {self._rate.describe(progress)}".removesuffix(": "))
 
     def _show_kinds(self, kinds: tuple[KindChoice, ...]) -> None:
         if list(self._chips) != [kind.id for kind in kinds]:
