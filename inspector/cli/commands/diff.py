@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from inspector.cli.common import (
     DONE,
     NEGATIVE,
+    UNREADABLE,
     UnsaidError,
     as_checkpoint_error,
     complain_of,
@@ -143,7 +144,7 @@ def _run_series(options: argparse.Namespace, progress: Progress) -> int:
         say_json(series_document(found))
     else:
         options.display.show(series_page(found))
-    return DONE
+    return UNREADABLE if found.problems else DONE
 
 
 def _others(options: argparse.Namespace) -> tuple[tuple[str, object], ...]:

@@ -308,8 +308,6 @@ class CompareModel(QAbstractItemModel):
         name = _COLUMNS[section]
         if orientation != Qt.Orientation.Horizontal:
             return None
-        if role == _ROLE.TextAlignmentRole:
-            return _NUMBERS if name in FIGURES else None
         if role not in {_ROLE.DisplayRole, _ROLE.ToolTipRole} or self._screen is None:
             return None
         title, tooltip = COLUMNS[name]
@@ -446,7 +444,7 @@ def _shown_of(selection: Selection | None) -> tuple[object, ...] | None:
     return None if selection is None else (selection.title, selection.detail, selection.facts)
 
 
-_WIDTHS: dict[CompareColumn, int] = {"what": 116, "relative": 124, "cosine": 124, "largest": 124, "a": 200}
+_WIDTHS: dict[CompareColumn, int] = {"what": 116, "relative": 116, "cosine": 112, "largest": 116, "a": 200}
 _NAME_SHARE = 0.28
 _MOST_UNFOLDED = 2_000
 _COPIED_MS = 2500

@@ -179,8 +179,10 @@ def _values(diff: Diff) -> Iterator[DiffRow]:
     a, b = diff.a.values, diff.b.values
     for number in diff.values_removed:
         row = a[number]
-        detail, leaf = f"{row.type} {row.text}", ("a", ~number)
-        yield DiffRow("value", "-", shown_place(row), "", ("removed",), row.text, "", detail, leaf=leaf)
+        detail = f"{row.type} {row.text}"
+        yield DiffRow(
+            "value", "-", shown_place(row), "", ("removed",), row.text, "", detail, leaf=("a", ~number)
+        )
     for change in diff.values:
         one, other = a[change.a], b[change.b]
         types = f" ({one.type} {ARROW} {other.type})" if "type" in change.what else ""
@@ -191,12 +193,14 @@ def _values(diff: Diff) -> Iterator[DiffRow]:
         texts = short_value(one.type, change.a_text), short_value(other.type, change.b_text)
         texts = texts if texts[0] != texts[1] else (change.a_text, change.b_text)
         arrays = ArrayPair(change.a, change.b) if change.is_measurable else None
-        places, leaf = (shown_place(one), shown_place(other)), ("a", ~change.a)
-        yield DiffRow("value", "~", *places, kinds, *texts, detail, arrays=arrays, leaf=leaf)
+        places = shown_place(one), shown_place(other)
+        yield DiffRow("value", "~", *places, kinds, *texts, detail, arrays=arrays, leaf=("a", ~change.a))
     for number in diff.values_added:
         row = b[number]
-        detail, leaf = f"{row.type} {row.text}", ("b", ~number)
-        yield DiffRow("value", "+", "", shown_place(row), ("added",), "", row.text, detail, leaf=leaf)
+        detail = f"{row.type} {row.text}"
+        yield DiffRow(
+            "value", "+", "", shown_place(row), ("added",), "", row.text, detail, leaf=("b", ~number)
+        )
 
 
 def _containers(diff: Diff) -> Iterator[DiffRow]:

@@ -276,7 +276,7 @@ def _measured(state: CompareState, compared: Compared) -> str:
     told = [f"{name} {figure_text(whole, cast('CompareColumn', column))}" for column, name in names.items()]
     left = len(compared.pairs) - len(state.found)
     rest = f" ({format_count(left, 'pair')} left)" if left else ""
-    return f"All weights: {', '.join(told)}{rest}"
+    return f"All tensors: {', '.join(told)}{rest}"
 
 
 def can_measure(diff: Diff, row: DiffRow) -> bool:

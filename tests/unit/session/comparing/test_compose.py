@@ -199,7 +199,7 @@ def test_numbers_are_said_once_they_are_known(tmp_path: Path) -> None:
         assert screen.selection.numbers.startswith(said)
         assert screen.can_measure == ""
     assert compose(with_figures(state, {pair: numbers})).measured.startswith(
-        "All weights: relative difference 1.4"
+        "All tensors: relative difference 1.4"
     )
 
 

@@ -139,7 +139,7 @@ def test_all_numbers_are_compared_by_themselves(session, runner) -> None:
     runner.go_on()
     assert session.screen.measuring is None
     assert session.screen.selection.numbers.startswith("4 of 4 elements differ")
-    assert session.screen.measured.startswith("All weights: relative difference 0.5")
+    assert session.screen.measured.startswith("All tensors: relative difference 0.5")
     session.measure()  # all is known
     assert not runner.waiting
 
@@ -219,7 +219,7 @@ def test_why_numbers_could_not_be_compared_is_said(session, paths, monkeypatch) 
         session.compare()
     assert "ended before" in session.screen.measured
     session.measure()
-    assert session.screen.measured.startswith("All weights")
+    assert session.screen.measured.startswith("All tensors")
     assert session.screen.alerts == ()
 
 
