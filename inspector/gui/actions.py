@@ -143,9 +143,9 @@ def is_usable(action: Action, screen: Screen) -> bool:
     ready = screen.phase == "ready"
     return {
         "nothing": True,
-        "file": screen.phase in {"ready", "folder", "failed"},
+        "file": screen.phase in {"ready", "checkpoints", "failed"},
         "ready": ready,
-        "compare": ready or screen.phase == "folder",
+        "compare": ready or screen.phase == "checkpoints",
         "code": ready and screen.code is not None,
         "export": ready and screen.can_export,
         "undo": ready and screen.can_undo,

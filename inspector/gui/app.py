@@ -230,7 +230,7 @@ def find_windows(
         for window in windows
         if window is not asking
         and window.shown is not None
-        and window.shown.phase in {"opening", "folder", "ready"}
+        and window.shown.phase in {"opening", "checkpoints", "ready"}
     ]
 
     def take(places: Places) -> None:

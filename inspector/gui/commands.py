@@ -103,7 +103,7 @@ class Commands(QObject):
             self._window.open_paths(paths)
 
     def on_compare(self) -> None:
-        if self.shown is not None and self.shown.phase == "folder":
+        if self.shown is not None and self.shown.phase == "checkpoints":
             self._window.compare_selected()
             return
         folder = self._folder()
@@ -114,7 +114,7 @@ class Commands(QObject):
     def _folder(self) -> str:
         """Return the folder of the file, none of which is chosen: to compare it with itself says nothing."""
         path = self._window.shown.path if self._window.shown else ""
-        if self._window.shown is not None and self._window.shown.phase == "folder":
+        if self._window.shown is not None and self._window.shown.phase == "checkpoints":
             return path
         return str(PurePath(path).parent) if path else start_folder()
 

@@ -56,7 +56,7 @@ class PhaseStack(QStackedWidget):
     @property
     def folder_page(self) -> FolderPageWidget:
         """The page of a folder; made when it is first asked for."""
-        return cast("FolderPageWidget", self._page("folder"))
+        return cast("FolderPageWidget", self._page("checkpoints"))
 
     def prepare(self) -> None:
         """Build the workspace now, since it is needed soon."""
@@ -86,7 +86,7 @@ class PhaseStack(QStackedWidget):
         self._unsaid = None
         page = self._page(new.phase)
         self._feed("opening", new)
-        if new.phase in ("failed", "empty", "folder"):
+        if new.phase in ("failed", "empty", "checkpoints"):
             self._feed(new.phase, new)
         if self._workspace is not None and new.phase != "ready" and self._has_file:
             self._workspace.forget()
@@ -126,10 +126,10 @@ class PhaseStack(QStackedWidget):
             return self.workspace
         if phase not in self._pages:
             builders = (self._build_empty, self._build_opening, self._build_folder, self._build_failure)
-            build = dict(zip(("empty", "opening", "folder", "failed"), builders, strict=True))
+            build = dict(zip(("empty", "opening", "checkpoints", "failed"), builders, strict=True))
             self._pages[phase] = build[phase]()
             self.addWidget(self._pages[phase])
-            if phase == "folder":
+            if phase == "checkpoints":
                 self.folder_built.emit()
         return self._pages[phase]
 

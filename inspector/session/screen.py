@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
 
-Phase = Literal["empty", "opening", "folder", "ready", "failed"]
+Phase = Literal["empty", "opening", "checkpoints", "ready", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
 
 

@@ -180,7 +180,7 @@ class Files(Machines):
             self._show(replace(self._state.without_job(FOLDER), folder=replace(folder, stopped=True)))
 
     def _show_folder(self, folder: FolderState) -> None:
-        self._show(replace(self._state, phase="folder", folder=folder))
+        self._show(replace(self._state, phase="checkpoints", folder=folder))
         self._start_probe()
         if self._state.job(PROBE) is None:
             self._go_on()

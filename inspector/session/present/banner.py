@@ -114,7 +114,7 @@ def short_verdict(judged: Judged, findings: Sequence[Finding]) -> tuple[Tone, st
     if said.role == "good":
         if worst is not None:
             return "warning", f"{said.does}: {worst.title}"
-        return "good", said.does if said.why.endswith(" works there") else f"{said.does}: {said.why}"
+        return "good", said.does
     return _ROLES[said.role], f"{said.does}: {said.why}"
 
 

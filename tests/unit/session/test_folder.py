@@ -46,7 +46,7 @@ def test_each_checkpoint_is_read_and_judged_for_this_machine(walked: Session, ru
     walked.open(str(runs))
 
     screen = walked.screen
-    assert (screen.phase, screen.title) == ("folder", "runs - Checkpoint Inspector")
+    assert (screen.phase, screen.title) == ("checkpoints", "runs - Checkpoint Inspector")
     rows = rows_of(walked)
     assert list(rows) == ["e2.pth", "e10.pth", "gone.pth", "page.pth", "old/cut.pth"]
     tones = {name: row.tone for name, row in rows.items()}
