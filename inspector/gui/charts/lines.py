@@ -74,7 +74,7 @@ class Lines(Drawing):
         if not self._is_log:
             return value_range(heights)
         low, high = min(heights), max(heights)
-        return (low, high) if high - low > _LEAST_DECADES else (low - 0.5, high + 0.5)
+        return (low, high) if high > low else (low - 0.5, high + 0.5)
 
     @override
     def annotate(self, plot: Plot, tokens: Tokens) -> None:

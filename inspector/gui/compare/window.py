@@ -520,6 +520,8 @@ class CompareWindow(ComparingFrame):
             self._model.show_screen(screen)
         if screen.shown <= _MOST_UNFOLDED and not is_same:
             self.tree.expandAll()
+        if screen.listing is not None and screen.listing.slices and screen.order.column != "name":
+            self.tree.expand(self._model.index(0, 0))  # what differs most
         for node in unfolded:
             self.tree.expand(self._model.index_at(node))
         if is_same:

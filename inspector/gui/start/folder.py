@@ -50,6 +50,7 @@ _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _HINT = "Double-click or Enter opens; select two to compare them, or several for a series."
 _TWO = 2
+_LAST = 1 << 30  # the CPU, -1, comes last, as in the tree
 
 
 class FolderModel(QAbstractTableModel):
@@ -122,7 +123,9 @@ class FolderDelegate(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = QRectF(option.rect).adjusted(_PAD, 0, -_PAD, 0)
         if name == "devices" and row.devices:
-            parts = [(self._theme.tokens.device(self.colors.get(one, -1)), size) for one, size in row.devices]
+            ranked = sorted((self.colors.get(one, -1) % _LAST, size) for one, size in row.devices)
+            device = self._theme.tokens.device
+            parts = [(device(-1 if color == _LAST - 1 else color), size) for color, size in ranked]
             place = QRectF(area.left(), area.center().y() - _STRIP_HEIGHT / 2, _STRIP_WIDTH, _STRIP_HEIGHT)
             paint_strip(painter, place, parts)
             area.setLeft(place.right() + _PAD)

@@ -17,7 +17,7 @@ from inspector.report.comparing.rows import SECTIONS, DiffRow
 from inspector.report.comparing.words import LABELS
 from inspector.report.tree import BUCKET_ROWS
 from inspector.report.words.formats import ROOT
-from inspector.units import short_value
+from inspector.units import cut_text, short_value
 
 Found = Mapping[Pair | ArrayPair, Numbers | CheckpointError]
 """By how much pairs differ, or why that cannot be told."""
@@ -44,6 +44,7 @@ _CODES = ("q", "bits")
 _MARK = "*"
 _SAME = "the same"
 _DIGITS = ".4g"
+_MOST_NAME = 40
 
 
 class Shape(NamedTuple):
@@ -362,19 +363,20 @@ def list_rows(
     for node in range(len(shape.names)):
         if listed[node] and shape.below[node]:
             below = [child for child in shape.below[node] if listed[child]]
-            _slice(found, node, _sorted(below, rows, shape, figures, order), len(shape.names))
+            _slice(found, node, _sorted(below, rows, shape, figures, order), shape)
     return found
 
 
-def _slice(found: Listing, node: int, below: list[int], first: int) -> None:
+def _slice(found: Listing, node: int, below: list[int], shape: Shape) -> None:
     """Show a long list in slices: Qt lays out all children of a row."""
     if len(below) <= 2 * BUCKET_ROWS:
         found.below[node] = tuple(below)
         return
     slices = []
     for start in range(0, len(below), BUCKET_ROWS):
-        rows, number = below[start : start + BUCKET_ROWS], first + len(found.slices)
-        found.slices[number] = f"{start + 1:,} \u2026 {start + len(rows):,}"
+        rows, number = below[start : start + BUCKET_ROWS], len(shape.names) + len(found.slices)
+        first = cut_text(shape.names[rows[0]], _MOST_NAME)
+        found.slices[number] = f"{start + 1:,} \u2026 {start + len(rows):,}   ({first} \u2026)"
         found.below[number] = tuple(rows)
         found.parents.update(dict.fromkeys(rows, number))
         found.parents[number] = node

@@ -6,12 +6,18 @@ from functools import partial
 from typing import Protocol
 
 from inspector.diff.compare import ChangedError, Measuring
-from inspector.diff.records import ArrayPair, Pair
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.report.comparing.text import format_diff
-from inspector.session.comparing.compose import CompareState, arrange, compose, prepare, with_figures
+from inspector.session.comparing.compose import (
+    Compared,
+    CompareState,
+    arrange,
+    compose,
+    prepare,
+    with_figures,
+)
 from inspector.session.comparing.listing import CompareColumn, Listing, Order
 from inspector.session.comparing.screen import CompareScreen
 from inspector.session.operations import Operations
@@ -152,10 +158,7 @@ class CompareSession:
             return
         progress = Progress("comparing numbers")
         self._show(replace(state, measuring=progress, measure_failure=""))
-        selected = None if state.selected is None else compared.rows[state.selected]
-        first = () if selected is None else (selected.pair, selected.arrays)
-        pairs = sorted(compared.pairs, key=lambda pair: pair not in first)
-        work = partial(_measure, measuring, pairs, self._state)
+        work = partial(_measure, measuring, self._state, compared)
         self._operations.run("measure", progress, work, self._on_measured, self._on_not_measured)
 
     def stop_measuring(self) -> None:
@@ -221,9 +224,11 @@ def _compare(state: CompareState, measuring: Measuring, progress: Progress) -> C
 
 
 def _measure(
-    measuring: Measuring, pairs: list[Pair | ArrayPair], state: CompareState, progress: Progress
+    measuring: Measuring, state: CompareState, compared: Compared, progress: Progress
 ) -> CompareState:
-    measuring.measure(pairs, progress)
+    selected = None if state.selected is None else compared.rows[state.selected]
+    first = () if selected is None else (selected.pair, selected.arrays)
+    measuring.measure(sorted(compared.pairs, key=lambda pair: pair not in first), progress)
     progress.start("adding up")
     return with_figures(state, measuring.found)
 

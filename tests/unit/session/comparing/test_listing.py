@@ -161,7 +161,9 @@ def test_long_lists_are_sliced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     listing = arrange(state)
     assert state.compared is not None
     first = len(state.compared.shape.names)
-    assert list(listing.slices.values()) == ["1 \u2026 2", "3 \u2026 4", "5 \u2026 5"]
+    assert list(listing.slices.values()) == [
+        "1 \u2026 2   (t0 \u2026)", "3 \u2026 4   (t2 \u2026)", "5 \u2026 5   (t4 \u2026)",
+    ]  # fmt: skip
     assert listing.below[0] == (first, first + 1, first + 2)
     assert [listing.below[node] for node in listing.below[0]] == [(1, 2), (3, 4), (5,)]
     assert {listing.parents[node] for node in (1, 2)} == {first}
