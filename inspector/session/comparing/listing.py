@@ -45,6 +45,7 @@ _MARK = "*"
 _SAME = "the same"
 _DIGITS = ".4g"
 _MOST_NAME = 40
+_ROUNDING = 1e-12
 
 
 class Shape(NamedTuple):
@@ -287,7 +288,7 @@ def figure_text(figures: Figures | None, column: CompareColumn) -> str:
 def _cosine(value: float) -> str:
     """Return a cosine, which is 1 only where nothing is lost by saying so."""
     text = f"{value:.6f}"
-    return f"1\u2212{1 - value:.0e}" if text == "1.000000" and value != 1 else text
+    return f"1\u2212{1 - value:.0e}" if text == "1.000000" and 1 - value > _ROUNDING else text
 
 
 def side_texts(row: DiffRow, found: Found) -> tuple[str, str]:
