@@ -231,7 +231,7 @@ def row_figures(diff: Diff, row: DiffRow, found: Found) -> Figures | None:
         numbers.norm_a,
         numbers.norm_b,
         numbers.distance,
-        numbers.cosine if numbers.distance or numbers.cosine is None else 1.0,  # which rounding may miss
+        numbers.cosine,
         numbers.max_abs,
         numbers.skipped,
         finite=numbers.skipped < numbers.numel,
@@ -256,8 +256,6 @@ def joined(parts: Sequence[Figures], apart: int) -> Figures:
     if norm_a and norm_b:
         shares = ((one.cosine or 0.0) * (one.norm_a / norm_a) * (one.norm_b / norm_b) for one in parts)
         cosine = max(-1.0, min(1.0, math.fsum(shares)))
-    if norm_a and not any(one.distance for one in parts):
-        cosine = 1.0  # as above
     steps = [one.largest for one in parts if one.largest is not None]
     return Figures(
         norm_a,

@@ -8,11 +8,15 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from inspector.model.build import open_checkpoint
+from inspector.model.findings import Finding
 from inspector.progress import Progress
 from inspector.session import folder as module
 from inspector.session.controller import Session
 from inspector.session.folder import FolderRow, list_folder
+from inspector.session.present.banner import short_verdict
 from inspector.target.profile import CPU_ONLY, Profile
+from inspector.target.simulate import Judged, judge_load
 from tests.builders.states import T, save_zip
 from tests.unit.session.documents import AtOnce
 
@@ -77,6 +81,21 @@ def test_the_verdict_is_that_of_the_file_when_it_is_opened(walked: Session, runs
         alone.open(row.path)
         banner = alone.screen.banner
         assert row.tone == ("bad" if banner is None else banner.tone), row
+
+
+def test_an_error_beside_a_load_that_works_is_no_green(tmp_path: Path) -> None:
+    checkpoint = open_checkpoint(save_zip(tmp_path / "a.pt", {"w": T([1.0])}))
+    judged = Judged(checkpoint=checkpoint, target=CPU_ONLY, load=judge_load(checkpoint, CPU_ONLY))
+    assert short_verdict(judged, ()) == ("good", "loads")
+    for severity, said in (
+        ("error", ("bad", "does not load: bytes are missing")),
+        ("warning", ("warning", "loads: Bytes are missing")),
+        ("note", ("good", "loads")),
+    ):
+        one = Finding(
+            id="x", severity=severity, title="Bytes are missing", detail="", paths=(), count=0, fix=None
+        )
+        assert short_verdict(judged, (one,)) == said
 
 
 def test_a_folder_that_is_one_checkpoint_or_holds_none_opens_as_before(
