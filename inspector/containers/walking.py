@@ -57,6 +57,11 @@ def is_one_checkpoint(path: str) -> bool:
     return is_unpacked(path) or _format_of(Folder(path, path)) is not None
 
 
+def is_named_like_one(path: str) -> bool:
+    """Return whether a path has the name of a checkpoint, whatever is there."""
+    return _NAMED.search(os.path.basename(path)) is not None  # noqa: PTH119 - a text
+
+
 def checkpoints_in(
     path: str,
     progress: Progress | None = None,
@@ -141,9 +146,9 @@ class _Walk:
 
 def _file(path: str) -> Found | None:
     """Return a file if it looks like a checkpoint; devices and pipes do not."""
-    is_named = _NAMED.search(os.path.basename(path)) is not None  # noqa: PTH119 - a text
+    is_named = is_named_like_one(path)
     try:
-        status = os.stat(path)  # noqa: PTH116 - the same
+        status = os.stat(path)  # noqa: PTH116 - a text
         if not os.path.isfile(path) or not (is_named or _begins_like_one(path)):  # noqa: PTH113 - the same
             return None
     except OSError as error:

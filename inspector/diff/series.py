@@ -12,18 +12,26 @@ from math import prod
 from typing import Literal, NamedTuple, cast
 
 from inspector.child import Worker
-from inspector.containers.walking import checkpoints_in
+from inspector.containers.walking import Found, checkpoints_in
 from inspector.diff.compare import Chosen
 from inspector.diff.content import Differences, has_elements
 from inspector.diff.facts import marks_of
 from inspector.diff.pairing import Pairing
 from inspector.diff.records import Numbers
 from inspector.diff.side import Side, open_side
-from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, PlanError
+from inspector.errors import (
+    CancelledError,
+    CheckpointError,
+    ContainerError,
+    ExportError,
+    MissingFileError,
+    PlanError,
+)
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.tensors.dtypes import is_whole
 from inspector.progress import Progress
 
+SUFFIXES = (".pth", ".pt", ".ckpt", ".safetensors", ".bin", ".tar")
 MOST_FILES = 1_000
 _OF_MODEL = frozenset({"parameter", "buffer", "ema"})
 _NUMBER = re.compile(r"[0-9]{1,15}")
@@ -108,13 +116,13 @@ class Series(NamedTuple):
 
 
 def series_paths(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the files of a series: those given, or the checkpoints in a folder, 2 before 10."""
+    """Return the files of a series: those given, or the files and folders of checkpoints in a folder."""
     paths = list(given)
     if len(paths) == 1 and os.path.isdir(paths[0]):  # noqa: PTH112 - paths stay as they were given
         paths = _inside(paths[0], below=False)
         paths = paths if len(paths) > 1 else _inside(given[0], below=True)
     elif len(paths) == 1 and not os.path.lexists(paths[0]):
-        raise ContainerError("no such file or folder", where=paths[0])
+        raise MissingFileError("no such file or folder", where=paths[0])
     if len(paths) < 2:
         raise PlanError(
             "a series takes two checkpoints or more",
@@ -127,8 +135,15 @@ def series_paths(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _inside(folder: str, *, below: bool) -> list[str]:
-    found = checkpoints_in(folder, below=below)
-    return [one.path for one in found if not one.problem and one.path != folder]
+    found = list(checkpoints_in(folder, below=below))
+    refused = next((row for row in found if row.problem and row.path == folder), None)
+    if refused is not None:
+        raise ContainerError(refused.problem, where=folder)
+    return [row.path for row in found if row.path != folder and _is_one(row)]
+
+
+def _is_one(row: Found) -> bool:
+    return row.is_folder or row.path.endswith(SUFFIXES)  # no pickles of metrics
 
 
 def compare_series(

@@ -43,6 +43,8 @@ show best.pth --no-pager --quiet
 check best.pth --target this
 check best.pth --target this --json
 check whole.pt quantized.pt last.ckpt bert model.gguf unknown.pth
+check runs --target cpu --format concise
+check best.pth --target cpu --filter role:optimizer
 check best.pth --python ENV
 check best.pth --python BARE
 check best.pth --full --error-text "Attempting to deserialize object on CUDA device 1"
@@ -79,6 +81,7 @@ diff bert model.safetensors --values
 stats best.pth --scan --json
 stats best.pth "model/**.weight" --rank
 stats last.ckpt --scan
+stats best.pth runs/last.pth "model/**.bias"
 stats model.gguf "**"
 stats quantized.pt "**"
 recover half.pth -o json.pth --json --force

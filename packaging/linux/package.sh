@@ -23,7 +23,7 @@ environment() {
   python3 -m venv --clear "$ENVIRONMENT"
   "$PYTHON" -m pip install --quiet --disable-pip-version-check --constraint packaging/constraints.txt \
     build twine check-wheel-contents pyinstaller shtab argparse-manpage \
-    "cyclonedx-python-lib[json-validation]" hatchling --editable .
+    "cyclonedx-python-lib[json-validation]" hatchling --editable '.[gui]'
   touch "$ENVIRONMENT/.ready"
 }
 
@@ -155,7 +155,7 @@ License: Apache-2.0
  On Debian systems, the text of the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0.
 
 Files: usr/lib/$NAME/_internal/*
-Copyright: 2001-2026 the authors of Python, Qt, Qt for Python, NumPy, pyqtgraph, rich and the libraries named below
+Copyright: 2001-2026 the authors of Python, Qt, Qt for Python, NumPy, pyqtgraph and the libraries named below
 License: other
  $(sed 's/^$/./' "$BUNDLE/NOTICES.txt" | sed '2,$s/^/ /')
 END

@@ -100,7 +100,7 @@ make_venv() {
 
 install_project() { # install_project run|light|test
   local pip=(.venv/bin/python -m pip install --disable-pip-version-check --constraint packaging/constraints.txt)
-  local -A extras=([run]='' [light]='[docs,light]' [test]='[dev]')
+  local -A extras=([run]='[gui]' [light]='[docs,light]' [test]='[dev]')
   local project=".${extras[$1]}"
   # Where all of it is installed, no network is needed; hatchling is what builds the project itself.
   "${pip[@]}" --quiet --no-index --no-build-isolation --editable "$project" 2>/dev/null && return

@@ -161,9 +161,11 @@ def _reason(name: str, line: str) -> str:
 
 
 CODES = {
+    'show best.pth --filter "device:cuda:1 size>10MB"': 1,
     "check best.pth": 1,
     "check - < best.pth": 1,
-    "check runs/*.pth --target cpu": 1,
+    "check runs/ --target cpu --format concise": 1,
+    "check best.pth --filter role:optimizer": 1,
     "check best.pth --target cuda@24gb": 1,
     "check best.pth --error-file traceback.txt": 1,
     "check best.pth --script train.py": 1,

@@ -65,7 +65,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--series",
         action="store_true",
-        help="several files in their order, or a folder of them: how far each module went",
+        help="how far each module went over several checkpoints: those named, in their order, or those in a "
+        "folder, 2 before 10",
     )
     group.add_argument("--each", action="store_true", help="list each tensor of a change that many share")
 
@@ -128,6 +129,7 @@ def _run(options: argparse.Namespace, progress: Progress) -> int:
 
 
 def _run_series(options: argparse.Namespace, progress: Progress) -> int:
+    from inspector.cli.several import expand
     from inspector.cli.streams import refuse_stdin
     from inspector.diff.series import compare_series, series_paths
     from inspector.errors import PlanError
@@ -139,7 +141,7 @@ def _run_series(options: argparse.Namespace, progress: Progress) -> int:
     if unused:
         raise PlanError(f"--series takes no {' and no '.join(unused)}", remedy="leave it out")
     require_numpy()
-    found = compare_series(series_paths(options.files), progress, _choice(options))
+    found = compare_series(series_paths(expand(options.files)), progress, _choice(options))
     if options.json:
         say_json(series_document(found))
     else:
