@@ -235,7 +235,7 @@ class Screen:
     gone; `parts` are the files that it is read from, where there are several; `export` is None without an
     export.
     `folder` has the checkpoints of a folder that is none itself.
-    `module_map` is None until the map page was looked at; `marks` are the searches of the charts' parts that
+    `module_map` is None until the map was looked at; `marks` are the searches of the charts' parts that
     the selected row belongs to.
     `selected` is the tree node whose facts are shown, or None; `strip` has those in short, or the sum of
     several selected rows, and `can_go` is whether one was selected before it, and one after. `matches` is

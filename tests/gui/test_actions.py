@@ -52,11 +52,10 @@ KEYS = {
     "expand": "Ctrl++",
     "collapse": "Ctrl+-",
     "page_memory": "Ctrl+1",
-    "page_map": "Ctrl+2",
-    "page_tensor": "Ctrl+3",
-    "page_findings": "Ctrl+4",
-    "page_code": "Ctrl+5",
-    "page_file": "Ctrl+6",
+    "page_tensor": "Ctrl+2",
+    "page_findings": "Ctrl+3",
+    "page_code": "Ctrl+4",
+    "page_file": "Ctrl+5",
     "shortcuts": "F1",
 }
 

@@ -85,8 +85,8 @@ def test_a_container_that_does_not_tell_its_writer() -> None:
 def test_new_destinations_get_colors_of_their_own() -> None:
     document = saved_on("cuda:1", "cpu")
     screen = ready(document, target="2xcuda")
-    after = {piece.label: piece.color for piece in screen.charts[0].bars[1].segments}
-    assert after == {"cuda:1": 0, "cpu": -1}
+    saved = {piece.label: piece.color for piece in screen.charts[0].bars[0].segments}
+    assert saved == {"cuda:1": 0, "cpu": -1}
     moved = ready(document, target="2xcuda", chosen=(("cuda:1", "cuda:0"),))
     assert [piece.color for piece in moved.charts[0].bars[1].segments] == [1, -1]
     assert moved.charts[1:] == screen.charts[1:]
