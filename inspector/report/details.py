@@ -32,7 +32,7 @@ _MOST_LISTED = 40
 _MOST_PIECES = 64
 _COUNTABLE = 10**24
 _NO_EXPRESSION = "none: a key on the way is an object, neither text nor a number"
-_ROLES = {
+ROLE_WORDS = {
     "parameter": "parameter",
     "buffer": "buffer",
     "optimizer": "optimizer state",
@@ -210,7 +210,7 @@ def _about(tensor: Tensor, lookup: Lookup, after: str, damage: Damage | None) ->
         ("Size" if tensor.layout == "strided" else "Dense size", size_text(tensor.nbytes)),
         ("Device", device_name(tensor.device)),
         ("After loading", after),
-        ("Role", _ROLES[tensor.role]),
+        ("Role", ROLE_WORDS[tensor.role]),
     ]
     if tensor.slot is not None:
         optimizer = _optimizer_around(tensor, lookup)

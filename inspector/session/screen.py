@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from inspector.report.details import FactGroup
     from inspector.report.outline.flat import FlatRows
     from inspector.report.outline.strip import Strip
+    from inspector.report.overview import Overview
     from inspector.report.query import Query
     from inspector.report.tree import Tree
     from inspector.session.export.page import ExportPage
@@ -279,6 +280,7 @@ class Screen:
     branches: tuple[BranchRow, ...] = ()
     charts: tuple[Chart, ...] = ()
     forecast: ForecastPage | None = None
+    overview: Overview | None = None
     tensor: tuple[FactGroup, ...] = ()
     findings: tuple[FindingRow, ...] = ()
     error_text: str = ""

@@ -51,11 +51,12 @@ KEYS = {
     "forward": "Alt+Right",
     "expand": "Ctrl++",
     "collapse": "Ctrl+-",
-    "page_memory": "Ctrl+1",
-    "page_tensor": "Ctrl+2",
-    "page_findings": "Ctrl+3",
-    "page_code": "Ctrl+4",
-    "page_file": "Ctrl+5",
+    "page_overview": "Ctrl+1",
+    "page_memory": "Ctrl+2",
+    "page_tensor": "Ctrl+3",
+    "page_findings": "Ctrl+4",
+    "page_code": "Ctrl+5",
+    "page_file": "Ctrl+6",
     "shortcuts": "F1",
 }
 

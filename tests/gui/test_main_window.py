@@ -117,7 +117,7 @@ def test_the_same_screen_touches_nothing(window, monkeypatch):
         (space.banner, "show_banner"),
         (space.banner, "show_safety"),
         (space.device_map, "show_rows"),
-        (space.pages.page("memory"), "show_screen"),
+        (space.pages.page("overview"), "show_screen"),
     ):
         monkeypatch.setattr(part, method, fail)
     window.show_screen(replace(READY))
@@ -526,6 +526,7 @@ def test_links_lead_into_the_file_that_is_shown_when_all_rows_are_equal(make_win
 def test_the_memory_page_takes_its_colors_from_the_file_that_is_shown(make_window):
     window = make_window(READY)
     other = fakes.make_tree(fakes.training_leaves(), {"cpu": -1})
+    window.show_page("memory")
     window.show_screen(replace(READY, tree=other, device_map=()))
     card = window.workspace.pages.page("memory").findChild(ChartCard)
     assert card._devices == frozenset({"cpu"})

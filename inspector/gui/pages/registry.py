@@ -61,6 +61,14 @@ class Page:
 # A page is imported when it is built: the window is painted before.
 
 
+def _build_overview(theme: Theme, _: Commands, session: Session) -> QWidget:
+    from inspector.gui.pages.overview import OverviewPanel
+
+    panel = OverviewPanel(theme)
+    panel.query_wanted.connect(session.search)
+    return panel
+
+
 def _build_memory(theme: Theme, _: Commands, session: Session) -> QWidget:
     from inspector.gui.pages.memory.panel import MemoryPanel
 
@@ -135,6 +143,14 @@ def _build_file(theme: Theme, commands: Commands, session: Session) -> QWidget:
 
 PAGES = (
     Page(
+        id="overview",
+        module="inspector.gui.pages.overview",
+        text="&Overview",
+        icon="overview",
+        reads=("overview", "query", "tree"),
+        build=_build_overview,
+    ),
+    Page(
         id="memory",
         module="inspector.gui.pages.memory.panel",
         text="&Memory",
@@ -166,7 +182,7 @@ PAGES = (
     Page(
         id="code",
         module="inspector.gui.pages.code",
-        text="C&ode",
+        text="&Code",
         icon="code",
         reads=("code",),
         build=_build_code,

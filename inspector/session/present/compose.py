@@ -36,6 +36,7 @@ from inspector.report.charts.modules import ModuleMap, module_map
 from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.nodes import parameters_text
+from inspector.report.overview import Overview, overview_of, with_memory, with_scores
 from inspector.report.words.formats import (
     before,
     format_label,
@@ -290,6 +291,25 @@ def forecast_page(
         notes=(*report.notes, *_optimizer_note(document, routes, routine)),
         is_tight=report.is_tight,
     )
+
+
+def _overview_here(
+    about: Overview, document: Document, target: Profile, forecast: ForecastPage | None
+) -> Overview:
+    loading: tuple[tuple[str, str], ...] = ()
+    if forecast is not None:
+        bars = () if forecast.chart is None else forecast.chart.bars
+        loading = tuple((bar.label, bar.text) for bar in bars) or tuple(
+            ("", note) for note in forecast.notes[:1]
+        )
+    return with_memory(about, document.checkpoint, target, loading)
+
+
+def _overview(overview_here: Overview, scalars: Mapping[int, str] | None) -> Overview:
+    """Return the overview, with the scores that are tensors once they were read."""
+    known = scalars or {}
+    found = [(name, known[index]) for index, name in overview_here.scores if index in known]
+    return with_scores(overview_here, found) if found else overview_here
 
 
 def _optimizer_note(document: Document, routes: DeviceMap, routine: Routine) -> tuple[str, ...]:
@@ -612,6 +632,7 @@ AT_ONCE: Table = {
     "strip": strip,
     "marks": marks_of,
     "scalars": scalars_of,
+    "overview": _overview,
     "values": values_page,
     "check": check_page,
 }
@@ -621,6 +642,7 @@ REMEMBERED: Table = {
     # of the file alone
     "no_map": lambda document: nothing_to_map(document.checkpoint),
     "verdict": lambda document: judge(document.checkpoint),
+    "about": lambda document: overview_of(document.checkpoint),
     "file": _file,
     "status": _status,
     "nodes": _nodes_by_path,
@@ -638,6 +660,7 @@ REMEMBERED: Table = {
     "routes": _routes,
     "planned_load": _planned_load,
     "forecast": forecast_page,
+    "overview_here": _overview_here,
     "fitted": fitted_findings,
     "foretold": _banner,
     "banner": after_reading,

@@ -107,7 +107,7 @@ def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, q
     """Importing, building and filling it at once holds up the window."""
     window = make_window(READY)
     pages = window.workspace.pages
-    qtbot.waitUntil(lambda: pages.page("memory") is not None)
+    qtbot.waitUntil(lambda: pages.page("overview") is not None)
     done = []
     monkeypatch.setattr(tabs, "import_module", lambda name: done.append(f"import {name}"))
     fake = replace(
@@ -125,7 +125,7 @@ def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, q
     assert turns[0] == ["import there", "build"]
     assert pages._built["code"].fed == [READY.title]
     assert len(turns) == 2
-    window.show_page("memory")
+    window.show_page("overview")
     window.show_page("code")  # made before: nothing is to be done in turns
     assert not pages._turns.is_busy
     assert done == ["import there", "build"]

@@ -24,8 +24,8 @@ STATE = State(phase="ready", path="/a.pth", document=saved_on("cuda:0", "cpu"))
 
 
 FOLLOWS = (
-    "routes planned_load forecast fitted foretold banner findings colors device_map map_choices can_export "
-    "charts code"
+    "routes planned_load forecast overview_here fitted foretold banner findings colors device_map "
+    "map_choices can_export charts code"
 )
 """What follows the device map."""
 
@@ -68,7 +68,7 @@ def test_what_is_remembered_comes_from_no_whole_state() -> None:
         ({"map_root": 1}, ""),
         ({"looks_at_map": True}, "areas coloring module_map"),
         ({"beside": (5, 1)}, "findings explanation"),
-        ({"loading": Loading(ranks=2)}, "forecast fitted foretold banner findings"),
+        ({"loading": Loading(ranks=2)}, "forecast overview_here fitted foretold banner findings"),
         (
             {"branches": (Rule(path="model/layer0.**", to="cpu"),)},
             f"{FOLLOWS} branches",
