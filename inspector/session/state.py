@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from inspector.session.document import Document
     from inspector.session.export.page import Destination, ExportDraft, ExportWish
     from inspector.session.export.work import Outcome
+    from inspector.session.folder import FolderState
     from inspector.session.history import MapEdit
     from inspector.session.log import LogLine
     from inspector.session.operations import Job
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 THIS = "this"
 Picks = tuple[tuple[tuple[int, ...], bool], ...]
-OPEN, PROBE, EXPORT, SEARCH, ASK = "open", "probe", "export", "search", "ask"
+OPEN, FOLDER, PROBE, EXPORT, SEARCH, ASK = "open", "folder", "probe", "export", "search", "ask"
 """Kinds of jobs that decide what is shown."""
 
 
@@ -96,6 +97,7 @@ class State:
     path: str = ""
     page: str = ""
     document: Document | None = None
+    folder: FolderState | None = None
     on_disk: Stamp | None = None
     beside: tuple[int, int] = (0, 0)
     failure: FailurePage | None = None
@@ -171,6 +173,7 @@ class State:
             path="",
             page="",
             document=None,
+            folder=None,
             on_disk=None,
             beside=(0, 0),
             failure=None,
