@@ -191,6 +191,7 @@ def build_checkpoint(
         refusal=container.refusal,
         refused=container.refused,
         tied=container.tied,
+        own_loader=container.own_loader,
         parts=container.parts,
         embedded=embedded,
         stamp=container.stamp,

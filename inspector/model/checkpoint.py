@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from inspector.containers.container import Part
+from inspector.containers.container import OwnLoader, Part
 from inspector.containers.notes import Note
 from inspector.containers.source import Stamp
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
@@ -338,6 +338,7 @@ class Checkpoint:
         parts: The files that it consists of, where there are several.
         embedded: Where bytes stand that are a checkpoint of their own, which loading does not open.
         stamp: What the file on disk looked like before it was read, or None.
+        own_loader: What loads it in place of the loader of its format.
         is_program: Whether it is one model whose modules are the mappings in it, as in TorchScript: the way
             to a tensor, with dots, is its name in the state dict.
         encodings: How values come out of elements, by the row of the tensor, where not simply by its type.
@@ -365,6 +366,7 @@ class Checkpoint:
     embedded: tuple[str, ...] = ()
     stamp: Stamp | None = None
     is_program: bool = False
+    own_loader: OwnLoader | None = None
     encodings: tuple[tuple[int, Encoding], ...] = ()
     tuples: tuple[str, ...] = ()
 

@@ -76,13 +76,13 @@ ARCHIVES: dict[str, Archive] = {
         is_imported=False,
     ),
     "pt2": Archive(
-        loader="torch.export.load",
+        loader="",
         words="an exported program, whose loader unpickles whatever stands beside its graph",
         otherwise="does not read it",
-        refusal="It finds no data.pkl in it: an exported program is read by torch.export.load alone.",
+        refusal="It finds no data.pkl in it: an exported program is read by torch.export alone.",
         own=(),
         runs=(
-            "torch.export.load unpickles what stands beside the graph, sample inputs among it: where "
+            "{loader} unpickles what stands beside the graph, sample inputs among it: where "
             "weights_only=True refuses that, it goes on with weights_only=False."
         ),
         noted=(NoteKind.MACHINE_CODE,),
@@ -104,6 +104,17 @@ ARCHIVES: dict[str, Archive] = {
     ),
 }
 """By the name of the format."""
+_COMPILED = Archive(
+    loader="",
+    words="a compiled model, whose loader runs the machine code in it",
+    otherwise="does not read it",
+    refusal="It finds no data.pkl in it: a compiled model is read by AOTInductor alone.",
+    own=(),
+    runs="{loader} unpacks the machine code of the file and runs it; nothing restricts what that does.",
+    noted=(NoteKind.MACHINE_CODE,),
+    is_imported=True,
+    maps=False,
+)
 
 
 class ArchiveVerdict(NamedTuple):
@@ -121,9 +132,13 @@ class ArchiveVerdict(NamedTuple):
 
 def judge_archive(checkpoint: Checkpoint) -> ArchiveVerdict | None:
     """Judge an archive; None for what `torch.load` opens."""
-    archive = ARCHIVES.get(checkpoint.format)
+    own = checkpoint.own_loader
+    archive = _COMPILED if own is not None and own.is_compiled else ARCHIVES.get(checkpoint.format)
     if archive is None:
         return None
+    if not archive.loader:
+        call = loader_of(checkpoint)
+        archive = archive._replace(loader=call, runs=archive.runs.format(loader=call))
     verdicts: list[GlobalVerdict] = [
         "unknown" if use.name.startswith(archive.own) else judge_global(use.name)
         for use in checkpoint.globals

@@ -10,7 +10,10 @@ import os.path
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from inspector.containers.container import OwnLoader
+from inspector.containers.formats import format_of
 from inspector.containers.lookalikes import name_unopened
+from inspector.containers.pt2 import LOAD_NAMED
 from inspector.errors import CheckpointError, PlanError
 from inspector.model.agents import AGENT
 from inspector.quoting import file_word
@@ -26,6 +29,8 @@ from inspector.snippet.traits import is_adapter_file, is_pretrained
 from inspector.target.profile import Profile
 
 _INDEX = ".index.json"
+_RUNS_MACHINE_CODE = "# This runs the machine code in the file: load it only if you trust whoever made it."
+_MOST_NAMED = 4
 TIED = "tied"
 """A safetensors file that leaves out names of tensors which it keeps under others."""
 
@@ -60,6 +65,32 @@ def _pt2(path: str, device: Device) -> str:
     needs = ["from torch.export.passes import move_to_device_pass"] if move else []
     load = call("program = torch.export.load(", literal(path))
     return _code(device, [*load, *move, "model = program.module()"], needs=needs)
+
+
+def of_own_loader(path: str, own: OwnLoader, device: Device) -> str:
+    """Write code for an archive that `torch.export.load` reads nothing of, or not all."""
+    module, _, name = own.call.rpartition(".")
+    first, *others = map(literal, own.names[:_MOST_NAMED])
+    rest = [f"# It also holds {', '.join(others)}{' and more' if len(own.names) > _MOST_NAMED else ''}."]
+    if own.is_compiled:
+        named = (first,) if own.call == LOAD_NAMED else ()
+        needs = [f"from {module} import {name}"] if named else []
+        load = call(f"model = {name if named else own.call}(", literal(path), *named)
+        lines = [_RUNS_MACHINE_CODE, *(rest if others else ()), *load]
+        return _code(_ANY, lines, needs=needs, uses_torch=not named)
+    if own.call == format_of("pt2").loader:
+        return _pt2(path, device)
+    move = () if device.is_cpu else (f"program = move_to_device_pass(program, {device.code})",)
+    needs = ["from torch.export.passes import move_to_device_pass"] if move else []
+    lines = [
+        *call(f"archive = {name}(", literal(path)),
+        *(rest if others else ()),
+        f"program = archive.exported_programs[{first}]",
+        *move,
+        "model = program.module()",
+    ]
+    needs.append(f"from {module} import {name}")
+    return _code(device, lines, needs=needs, uses_torch=not device.is_cpu)
 
 
 def _package(path: str, device: Device, inside: str = "model/model.pkl") -> str:

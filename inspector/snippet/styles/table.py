@@ -192,9 +192,11 @@ def render(
             remedy=f"it offers {', '.join(offered) or _none(checkpoint)}",
         )
     if not format_of(checkpoint.format).torch_loads:
-        from inspector.snippet.unopened import TIED, render_unopened  # noqa: PLC0415 - see above
+        from inspector.snippet.unopened import TIED, of_own_loader, render_unopened  # noqa: PLC0415 - see above
 
         device = _device_of(mapping)
+        if checkpoint.own_loader is not None:
+            return of_own_loader(path, checkpoint.own_loader, device or choose_device(target))
         inside = next((str(row.keys[0]) for row in checkpoint.tensors if row.keys), "")
         form = TIED if checkpoint.tied else checkpoint.format
         return render_unopened(form, path, target, style=style, device=device, inside=inside)
