@@ -1,0 +1,142 @@
+"""Every file of the corpus in every style that torch alone runs: what code claims to load is loaded."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint import filesystem
+
+from inspector.cli import main
+from inspector.errors import CheckpointError, PlanError
+from inspector.model.build import open_checkpoint
+from inspector.model.obstacles import find_obstacle
+from inspector.safety.verdict import judge
+from inspector.snippet.styles.table import render, styles
+from inspector.target.profile import CPU_ONLY
+from tests.corpus import CORPUS
+from tests.torch.running import Loadable
+
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
+
+_MOST_MODELS = 20
+_RUN = ("plain", "resume", "module-weights")
+# What the code cannot bring: a process group, a package of the file's classes, another program.
+_READERS = (ModuleNotFoundError, AttributeError)  # packages and classes that the file names
+_NEEDS = {"dist/sharded_tensor.pt"}
+
+
+def play(code: str, **own: Any) -> dict[str, Any]:
+    """Run code; what it does not bring is the reader's model."""
+    for _ in range(_MOST_MODELS):
+        names = dict(own)
+        try:
+            exec(compile(code, "snippet", "exec"), names)
+        except NameError as error:
+            own[error.name] = Loadable()
+        else:
+            return names
+    raise AssertionError(code)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The corpus; its folder in a place that code may write beside."""
+    shutil.copytree(CORPUS / "dcp/plain", folder / "plain")
+    files = [path for path in sorted(CORPUS.rglob("*")) if path.is_file() and "oracle" not in path.parts]
+    return [*files, CORPUS / "hf_sharded", folder / "plain"]
+
+
+def test_what_code_claims_to_load_is_loaded(tmp_path: Path) -> None:
+    failed, ran = {}, 0
+    for path in _files(tmp_path):
+        try:
+            checkpoint = open_checkpoint(str(path))
+        except CheckpointError:
+            continue
+        name = "/".join(path.parts[-2:])
+        for style in styles(checkpoint):
+            if style.id not in _RUN or judge(checkpoint).may_harm or name in _NEEDS:
+                continue
+            try:
+                code = render(checkpoint, style=style.id, target=CPU_ONLY)
+            except PlanError:
+                assert find_obstacle(checkpoint) is not None
+                continue
+            if "# checkpoint-inspector remap" in code:
+                continue  # the copy that it loads is written in the tests below
+            try:
+                play(code)
+            except _READERS:
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, the code said it would load
+                failed[f"{name} {style.id}"] = f"{type(error).__name__}: {error}"[:200]
+            ran += 1
+    assert failed == {}
+    assert ran > 100
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["zip/noversion.pt", "old/t1.4_py27_zip_cuda_sd.pt", "old/t1.4_py27_zip_opt.pt", "legacy/nested.pt"],
+)
+def test_what_torch_refuses_is_loaded_by_way_of_a_copy(name: str, tmp_path: Path) -> None:
+    path = tmp_path / Path(name).name
+    shutil.copy(CORPUS / name, path)
+    checkpoint = open_checkpoint(str(path))
+    with pytest.raises(Exception):  # noqa: B017, PT011 - the words are those that `check` forecasts
+        torch.load(path, map_location="cpu", weights_only=False)
+    _follow(render(checkpoint, style=None, target=CPU_ONLY))
+
+
+def _follow(code: str) -> dict[str, Any]:
+    """Run the command that code names, and then the code."""
+    lines = [line.lstrip("# ").rstrip("\\") for line in code.splitlines() if line.startswith("#")]
+    at = next(number for number, line in enumerate(lines) if line.startswith("checkpoint-inspector"))
+    end = at + 1 + lines[at].endswith(" ")
+    words = shlex.split(" ".join(lines[at:end]).removeprefix("checkpoint-inspector"))
+    assert main(words) == 0
+    return play(code)
+
+
+def test_parts_that_only_a_copy_puts_together(tmp_path: Path) -> None:
+    folder, net = tmp_path / "st", torch.nn.Linear(3, 2)
+    format_ = filesystem.SerializationFormat.SAFETENSORS
+    writer = filesystem.FileSystemWriter(folder, serialization_format=format_)
+    dcp.save({"model": net.state_dict()}, storage_writer=writer)
+    code = render(open_checkpoint(str(folder)), style=None, target=CPU_ONLY)
+    found = _follow(code)
+    assert torch.equal(found["checkpoint"]["model"]["weight"], net.weight)
+
+
+@pytest.mark.parametrize("style", ["plain", "distributed"])
+@pytest.mark.parametrize("keys", [(), ("model",), ("app", "model"), ("state_dict", "net")])
+def test_models_of_a_distributed_checkpoint_are_asked_for_by_their_keys(
+    keys: tuple[str, ...], style: str, tmp_path: Path
+) -> None:
+    saved, filled = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    state: Any = saved.state_dict()
+    for key in reversed(keys):
+        state = {key: state}
+    folder = tmp_path / "step"
+    dcp.save(state, checkpoint_id=folder)
+    checkpoint = open_checkpoint(str(folder))
+    play(render(checkpoint, style=style, target=CPU_ONLY), **dict.fromkeys(("model", "net", "app"), filled))
+    assert torch.equal(filled.weight, saved.weight)
+
+
+def test_two_models_and_none(tmp_path: Path) -> None:
+    nets = {"netG": torch.nn.Linear(3, 2), "netD": torch.nn.Linear(2, 1)}
+    dcp.save({name: net.state_dict() for name, net in nets.items()}, checkpoint_id=tmp_path / "two")
+    found = {"netG": torch.nn.Linear(3, 2), "netD": torch.nn.Linear(2, 1)}
+    code = render(open_checkpoint(str(tmp_path / "two")), style="distributed", target=CPU_ONLY)
+    play(code, **found)
+    assert all(torch.equal(found[name].weight, nets[name].weight) for name in nets)
+    dcp.save({"step": 3}, checkpoint_id=tmp_path / "none")
+    checkpoint = open_checkpoint(str(tmp_path / "none"))
+    assert [style.id for style in styles(checkpoint)] == ["plain"]
+    assert play(render(checkpoint, style=None, target=CPU_ONLY))["checkpoint"]["step"] == 3
