@@ -8,6 +8,7 @@ from inspector.containers.container import OwnLoader
 from inspector.containers.element_types import ITEMSIZES, NOT_DEQUANTIZED
 from inspector.containers.formats import format_of
 from inspector.containers.pt2 import LOAD_NAMED
+from inspector.containers.safetensors import BY_DTYPE
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.model.obstacles import Obstacle, ObstacleKind, find_obstacle
@@ -112,7 +113,17 @@ def render_listed(
         )
     inside = next((str(row.keys[0]) for row in checkpoint.tensors if row.keys), "")
     form = TIED if checkpoint.tied else checkpoint.format
-    return render_unopened(form, path, target, style=style, device=device, inside=inside)
+    code = render_unopened(form, path, target, style=style, device=device, inside=inside)
+    return _needed_release(checkpoint) + code if checkpoint.format == "safetensors" else code
+
+
+def _needed_release(checkpoint: Checkpoint) -> str:
+    """Return a comment on the release of safetensors that reads all types of a file; empty for any."""
+    rows = [BY_DTYPE[row.dtype][1] for row in checkpoint.tensors if row.dtype in BY_DTYPE]
+    newest = max(rows, key=lambda row: row.since, default=None)
+    if newest is None or not newest.since:
+        return ""
+    return f"# {newest.dtype} needs safetensors {newest.since} or newer.\n"
 
 
 # --- torch.export -------------------------------------------------------------------------------------------
