@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
@@ -140,3 +141,18 @@ def test_two_models_and_none(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(tmp_path / "none"))
     assert [style.id for style in styles(checkpoint)] == ["plain"]
     assert play(render(checkpoint, style=None, target=CPU_ONLY))["checkpoint"]["step"] == 3
+
+
+@pytest.mark.parametrize("more", [{}, {"f": np.ones(2)}])
+def test_bfloat16_of_jax_is_viewed_as_such(more: dict[str, Any], tmp_path: Path) -> None:
+    values = torch.tensor([[1.5, -2.0]], dtype=torch.bfloat16)
+    untyped = values.view(torch.uint16).numpy().view("V2")
+    np.savez(tmp_path / "a.npz", w=untyped, **more)
+    np.save(tmp_path / "a.npy", untyped)
+    one, several = (
+        play(render(open_checkpoint(str(tmp_path / name)), style=None, target=CPU_ONLY))
+        for name in ("a.npy", "a.npz")
+    )
+    assert torch.equal(one["tensor"], values)
+    assert torch.equal(several["state_dict"]["w"], values)
+    assert several["state_dict"].keys() == {"w", *more}
