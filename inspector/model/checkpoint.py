@@ -337,6 +337,7 @@ class Checkpoint:
         tied: Names that the file leaves out, each with the name that the same tensor is kept under.
         parts: The files that it consists of, where there are several.
         embedded: Where bytes stand that are a checkpoint of their own, which loading does not open.
+        imported_inside: What those import, each with the place of the bytes.
         stamp: What the file on disk looked like before it was read, or None.
         own_loader: What loads it in place of the loader of its format.
         is_program: Whether it is one model whose modules are the mappings in it, as in TorchScript: the way
@@ -364,6 +365,7 @@ class Checkpoint:
     tied: tuple[tuple[str, str], ...] = ()
     parts: tuple[Part, ...] = ()
     embedded: tuple[str, ...] = ()
+    imported_inside: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None
     is_program: bool = False
     own_loader: OwnLoader | None = None

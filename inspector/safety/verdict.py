@@ -452,7 +452,7 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         torch_version: The torch that is to load it; None for the one whose list is asked first.
     """
     allowed = allow_list(torch_version)
-    found = _judge_read(checkpoint, allowed)
+    found = _with_inside(_judge_read(checkpoint, allowed), checkpoint)
     unread = _unread(checkpoint, allowed)
     if not unread or found.verdict == "dangerous" or (found.archive and not found.archive.is_imported):
         return replace(found, reasons=(*found.reasons, *unread))
@@ -463,6 +463,24 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         packages=(),
         reasons=(*unread, *found.reasons),
         danger="what loading it runs is not known",
+    )
+
+
+def _with_inside(found: SafetyVerdict, checkpoint: Checkpoint) -> SafetyVerdict:
+    """Return a verdict that counts the files within bytes: who has such a file opens them, too."""
+    bad = [(path, name) for path, name in checkpoint.imported_inside if judge_global(name) == "dangerous"]
+    if not bad:
+        return found
+    places, names = (list(dict.fromkeys(part)) for part in zip(*bad, strict=True))
+    reason = (
+        f"Bytes in it ({listed(places)}) are a checkpoint of their own that imports "
+        f"{listed(names)}, which can run anything: whoever opens them with weights_only=False runs it."
+    )
+    danger = (
+        found.danger if found.verdict == "dangerous" else "bytes in it are a checkpoint that can run commands"
+    )
+    return replace(
+        found, verdict="dangerous", to_allow=(), packages=(), reasons=(reason, *found.reasons), danger=danger
     )
 
 
