@@ -24,8 +24,10 @@ from inspector.containers.dcp_metadata import (
 )
 from inspector.containers.element_types import ITEMSIZES
 from inspector.containers.folder import Folder, leads_out
-from inspector.containers.gathered import tile
+from inspector.containers.gathered import ZSTD, tile
 from inspector.containers.notes import AMBIGUOUS, Note, NoteKind, are_files, listed, shown
+from inspector.containers.packed import inflated_part
+from inspector.containers.packings import can_open_zstd
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id, rename_storage
 from inspector.containers.programs import Programs
 from inspector.containers.source import Source, Window
@@ -158,8 +160,17 @@ class Values:
         self._limits = replace(limits, text_nbytes=_MOST_PICKLE_NBYTES, pickle_nbytes=_MOST_PICKLE_NBYTES)
         self._progress = progress
 
-    def read(self, source: Source, part: int, offset: int, nbytes: int, name: str) -> Value:
-        """Return a value."""
+    def read(
+        self,
+        source: Source,
+        part: int,
+        offset: int,
+        nbytes: int,
+        name: str,
+        *,
+        is_inflated: bool = False,
+    ) -> Value:
+        """Return a value; what its tensors hold is nowhere in the file where that had to be inflated."""
         window = Window(source, offset, nbytes)
         try:
             container = read_torchzip(window, self._limits, self._progress)
@@ -170,7 +181,7 @@ class Values:
         for storage_id, stored in _renamed(container, name, self._taken):
             self.storage_ids[storage_id.key] = storage_id
             if stored is not None:
-                place = None if stored.offset is None else stored.offset + offset
+                place = None if stored.offset is None or is_inflated else stored.offset + offset
                 self.stored[storage_id.key] = StoredBytes(part, place, stored.nbytes)
         return container.root
 
@@ -201,7 +212,8 @@ METADATA, SHARD = ".metadata", ".distcp"
 _LOADER = "torch.distributed.checkpoint.FileSystemReader"
 _DECIDES = "the tensors that it is loaded into decide"
 _MOST_OTHERS, _MOST_CHUNKS = 64, 1_000  # a chunk takes half a millisecond
-_LATE = frozenset({"safetensors", "transformed"})  # what came later than the restriction of chunks
+_ZSTD = ("stream.zstd/1",)  # `ZStandard` in torch's `checkpoint/_extension.py`
+_LATE = frozenset({"safetensors", "transformed", ZSTD})  # what came later than the restriction of chunks
 _HARMLESS = OWN_NAMES | {"torch.Size", "torch.serialization._get_layout"}
 _MORE_VALUES, _MOST_VALUES = 2, 8_000_000  # a tensor of two chunks is 80 of them
 _NO_ZIP = "UnpicklingError: Weights only load failed."
@@ -369,13 +381,14 @@ class _Joining:
             (self._outside if leads_out(info.path) else self._missing)[info.path.removeprefix("./")] = None
             return _Place(-1)
         number = self._numbers.setdefault(name, len(self._numbers))
-        if info.transforms:
+        is_zstd = info.transforms == _ZSTD and can_open_zstd()
+        if info.transforms and not is_zstd:
             self._transforms.update(dict.fromkeys(info.transforms))
             return _Place(number, "transformed", name)
         if info.offset + info.length > self._files.sizes[name]:
             self._short[name] = None
             return _Place(-1, file=name)
-        return _Place(number, self._packing(name, info.offset), name)
+        return _Place(number, ZSTD if is_zstd else self._packing(name, info.offset), name)
 
     def _packing(self, name: str, offset: int) -> str:
         """Return what the tensors of a file are packed in: the same for all of them."""
@@ -412,14 +425,20 @@ class _Joining:
             if self._files.leads_elsewhere(info.path):
                 programs.miss(shown(name), "it is in a file that is not within the folder")
             return unread
-        if place.packing:
+        if place.packing not in {"", ZSTD}:
             programs.miss(shown(name), "it is packed in a way that is not undone here")
             return unread
         nbytes = min(info.length, self._files.sizes[place.file] - info.offset)
         if nbytes < info.length:
             programs.miss(shown(name), "its file is cut off")
         try:
-            found = self._values.read(self._source(place.file), place.part, info.offset, max(nbytes, 0), name)
+            source, offset, nbytes = self._source(place.file), info.offset, max(nbytes, 0)
+            if place.packing:
+                source = inflated_part(source, offset, nbytes, _MOST_PICKLE_NBYTES)
+                offset, nbytes = 0, source.nbytes
+            found = self._values.read(
+                source, place.part, offset, nbytes, name, is_inflated=bool(place.packing)
+            )
         except CancelledError:
             raise
         except CheckpointError as error:
@@ -457,7 +476,7 @@ class _Joining:
         place = self._place(info)
         if known is None:  # values stand before the tensors, and are files of torch.save whatever those are
             self._packings.pop(name, None)
-        return place._replace(packing="transformed" if info.transforms else "")
+        return place._replace(packing=place.packing if info.transforms else "")
 
     def _refusal(self) -> str:
         if self._missing:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
-from torch.distributed.checkpoint import filesystem
+from torch.distributed.checkpoint import _extension, filesystem
 
 from inspector.cli import main
+from inspector.containers.notes import NoteKind
 from inspector.errors import CheckpointError, PlanError
 from inspector.model.build import open_checkpoint
 from inspector.model.obstacles import find_obstacle
@@ -156,3 +157,20 @@ def test_bfloat16_of_jax_is_viewed_as_such(more: dict[str, Any], tmp_path: Path)
     assert torch.equal(one["tensor"], values)
     assert torch.equal(several["state_dict"]["w"], values)
     assert several["state_dict"].keys() == {"w", *more}
+
+
+def test_parts_compressed_with_zstd_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("zstandard", reason="torch writes such parts with it")
+    net = torch.nn.Linear(300, 200)
+    net.weight.data = net.weight.data.t().contiguous().t()  # which lies in the file as it is
+    writer = filesystem.FileSystemWriter(tmp_path / "z", _extensions=[_extension.ZStandard()])
+    dcp.save({"model": net.state_dict(), "note": ["a", 1]}, storage_writer=writer)
+    checkpoint = open_checkpoint(str(tmp_path / "z"))
+    assert not [note for note in checkpoint.notes if note.kind is NoteKind.PACKED_PARTS]
+    assert judge(checkpoint).verdict == "weights-only"
+    out = tmp_path / "out.pth"
+    assert main(["remap", str(tmp_path / "z"), "-o", str(out)]) == 0
+    found = torch.load(out)
+    assert torch.equal(found["model"]["weight"], net.weight)
+    assert torch.equal(found["model"]["bias"], net.bias)
+    assert found["note"] == ["a", 1]
