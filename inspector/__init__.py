@@ -5,7 +5,7 @@
     checkpoint = inspector.open("best.pth")
     checkpoint["model/layer1.weight"].device
 
-The names in `__all__` are its library, and keep their meaning within a major version; every other name may
+`open` and the names in `__all__` are its library, and stay as CHANGELOG.md promises; every other name may
 change with each release. Nothing is imported before it is used. docs/library.md describes it.
 """
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
         ValuesError,
     )
     from inspector.library.checking import Check, check
-    from inspector.library.checkpoint import Checkpoint, open  # noqa: A004 - the library's word
+    from inspector.library.checkpoint import Checkpoint
+    from inspector.library.checkpoint import open as open  # noqa: A004 - not for `import *`
     from inspector.library.comparing import Diff, diff
     from inspector.library.copies import Recovered, Remapped, Undone, Verified, recover, remap, undo, verify
     from inspector.library.numbers import Histogram, Scan, Statistics, scan, stats
@@ -88,7 +89,6 @@ __all__ = [
     "__version__",
     "check",
     "diff",
-    "open",
     "recover",
     "remap",
     "run",

@@ -43,6 +43,14 @@ class ContainerError(CheckpointError):
     kind = "container"
 
 
+class MissingFileError(ContainerError, FileNotFoundError):
+    """There is no file of this name; `filename` and `errno` are set as Python's own error has them."""
+
+
+class ForbiddenFileError(ContainerError, PermissionError):
+    """The file may not be read; with the same attributes."""
+
+
 class DamagedError(ContainerError):
     """The file was a checkpoint once: it is cut off, or bytes of it were lost."""
 

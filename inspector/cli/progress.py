@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -43,11 +42,8 @@ class TerminalProgress(Progress):
         if self._bar is None:
             if not sys.stderr.isatty():
                 return  # a pager has the terminal
-            try:
-                from inspector.cli.terminal.bar import Bar
-            except ImportError:  # the work is done without a picture of it
-                self._due = math.inf
-                return
+            from inspector.cli.terminal.bar import Bar
+
             self._bar = Bar(sys.stderr, self._color)
             bars.append(self._hide)
         self._bar.show(self)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from inspector.cli.common import PROGRAM
+from inspector.desktop.folders import runtime_folder
 from inspector.errors import PlanError
 from inspector.resources import LIBRARIES, resource_path
 
@@ -39,7 +40,7 @@ def _without_a_window(files: Sequence[str]) -> str:
 
 def _wayland_answers() -> bool:
     """Try the socket ourselves: Wayland's library would write its own complaint to stderr."""
-    path = Path(os.environ.get("XDG_RUNTIME_DIR", ""), os.environ["WAYLAND_DISPLAY"])
+    path = Path(runtime_folder() or "", os.environ["WAYLAND_DISPLAY"])
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
             connection.connect(os.fspath(path))
@@ -73,9 +74,25 @@ def _require_plugin() -> None:
                 raise _missing(error) from error
 
 
+def require_packages() -> None:
+    """Raise an error where the window was not installed: the command line works without it."""
+    missing = [name for name in ("PySide6", "pyqtgraph") if importlib.util.find_spec(name) is None]
+    if missing:
+        from inspector.quoting import shell_word
+
+        # Of the two releases that Python 3.11 takes, see pyproject.toml.
+        qt = "PySide6-Essentials<6.12" if sys.version_info < (3, 12) else "PySide6-Essentials"
+        words = (sys.executable, "-m", "pip", "install", qt, "pyqtgraph")
+        raise PlanError(
+            f"the window needs {' and '.join(missing)}, which {'are' if missing[1:] else 'is'} not installed",
+            remedy=f"for this Python: {' '.join(map(shell_word, words))}",
+        )
+
+
 @contextmanager
 def window_libraries() -> Iterator[None]:
-    """Name the missing package where Qt's own libraries cannot be imported."""
+    """Name the missing package where Qt or its own libraries cannot be imported."""
+    require_packages()
     try:
         yield
     except ImportError as error:

@@ -71,6 +71,7 @@ class Format:
     is_stream: bool = False  # whether torch reads it from front to back: five pickles, then the storages
     has_tags: bool = False  # whether pickles of their own say where storages go
     is_agent: bool = False  # whether what loads it is the class of the algorithm that saved it
+    reads_below: bool = False  # whether what stands in the subfolders of such a folder belongs to it
     keys_are_texts: bool = False  # whether its writer makes texts of all keys
     era: str = ""  # which versions of torch wrote it, where the name of the format says so
     becomes: str = "zip"  # the format of a copy that is not written by changing the file's own bytes

@@ -125,6 +125,7 @@ class Megatron(Format):
 
     name = "megatron"
     what = "a folder of Megatron-LM"
+    reads_below = True
     loader = "megatron.training.checkpointing.load_checkpoint"
     loader_maps = True
     own_names = _OWN_NAMES
@@ -133,7 +134,8 @@ class Megatron(Format):
         Cannot(
             ("remap", "in-place"),
             "Megatron loads its files to the CPU, so their devices decide nothing",
-            "the model that it is loaded into decides; for torch.load write one file: remap -o model.pth",
+            "the model that it is loaded into decides; "
+            "for torch.load write one file: export --format same -o model.pth",
         ),
         Cannot(
             ("recover",), "only single files are recovered", "recover the file of the rank that is damaged"

@@ -420,7 +420,7 @@ class Safetensors(Format):
         Cannot(
             ("remap", "in-place"),
             "a safetensors file has no devices, so there are none to change",
-            "give load_file the device, or write a file for torch.load: remap -o model.pth",
+            "give load_file the device, or write a file for torch.load: export -o model.pth",
         ),
     )
 

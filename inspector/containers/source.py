@@ -16,7 +16,13 @@ from collections.abc import Callable
 from typing import Literal, Self
 
 from inspector.containers.programs import Programs
-from inspector.errors import ContainerError, DamagedError, ExportError
+from inspector.errors import (
+    ContainerError,
+    DamagedError,
+    ExportError,
+    ForbiddenFileError,
+    MissingFileError,
+)
 from inspector.overriding import override
 from inspector.progress import Progress
 
@@ -237,13 +243,25 @@ def _open(path: str) -> int:
         # O_NONBLOCK: opening a FIFO must not wait for a writer.
         return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:
-        code = getattr(error, "errno", None)
-        known = {errno.ENOENT: "no such file", errno.EACCES: "the file may not be read"}.get(code or 0)
-        why = f": {error.strerror}" if isinstance(error, OSError) else ""
-        what = known or f"the file cannot be opened{why}"
-        is_pattern = code == errno.ENOENT and any(char in path for char in "*?[")
-        remedy = "no file matches this pattern" if is_pattern else None
-        raise ContainerError(what, where=path, remedy=remedy) from error
+        if not isinstance(error, (FileNotFoundError, PermissionError)):
+            why = f": {error.strerror}" if isinstance(error, OSError) else ""
+            raise ContainerError(f"the file cannot be opened{why}", where=path) from error
+        refused: MissingFileError | ForbiddenFileError
+        if isinstance(error, FileNotFoundError):
+            refused = MissingFileError("no such file", where=path, remedy=_of_pattern(path))
+        else:
+            refused = ForbiddenFileError("the file may not be read", where=path)
+        refused.errno, refused.filename = error.errno, error.filename
+        raise refused from error
+
+
+def _of_pattern(path: str) -> str | None:
+    if not any(char in path for char in "*?["):
+        return None
+    from glob import iglob  # noqa: PLC0415 - few names are patterns
+
+    matches = next(iglob(path), None) is not None  # noqa: PTH207 - a text, as it was given
+    return "name one of the files that match" if matches else "no file matches this pattern"
 
 
 def _refusal(path: str, mode: int) -> ContainerError:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.desktop import PROGRAM
+from inspector.desktop.folders import runtime_folder
 from inspector.records import dataclass
 
 if TYPE_CHECKING:
@@ -261,10 +262,10 @@ def _is_token(said: str) -> bool:
 
 
 def _private_folder() -> Path | None:
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if Path(runtime).is_absolute() and _is_private(runtime):
+    runtime = runtime_folder()
+    if runtime is not None and _is_private(runtime):
         if len(os.fsencode(runtime)) <= _LONGEST_SOCKET_PATH - len(f"/{PROGRAM}-01234567.socket"):
-            return Path(runtime)
+            return runtime
         suffix = hashlib.sha256(os.fsencode(runtime)).hexdigest()[:8]
     else:
         suffix = "0"

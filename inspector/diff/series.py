@@ -10,13 +10,21 @@ from math import prod
 from typing import NamedTuple
 
 from inspector.child import Worker
+from inspector.containers.walking import Found, checkpoints_in
 from inspector.diff.compare import Chosen
 from inspector.diff.content import Differences, has_elements
 from inspector.diff.facts import marks_of
 from inspector.diff.pairing import Pairing
 from inspector.diff.records import Numbers
 from inspector.diff.side import Side, open_side
-from inspector.errors import CancelledError, CheckpointError, ContainerError, ExportError, PlanError
+from inspector.errors import (
+    CancelledError,
+    CheckpointError,
+    ContainerError,
+    ExportError,
+    MissingFileError,
+    PlanError,
+)
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.model.tensors.dtypes import is_whole
 from inspector.progress import Progress
@@ -24,7 +32,6 @@ from inspector.progress import Progress
 SUFFIXES = (".pth", ".pt", ".ckpt", ".safetensors", ".bin", ".tar")
 MOST_FILES = 1_000
 _OF_MODEL = frozenset({"parameter", "buffer", "ema"})
-_NUMBER = re.compile(r"(\d+)")
 _END = re.compile(r"[./]")
 _COUNTERS = frozenset(
     {
@@ -92,15 +99,16 @@ class Series(NamedTuple):
 
 
 def series_paths(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the files of a series: those given, or the checkpoints in a folder, 2 before 10."""
+    """Return the files of a series: those given, or the files and folders of checkpoints in a folder."""
     paths = list(given)
     if len(paths) == 1 and os.path.isdir(paths[0]):  # noqa: PTH112 - paths stay as they were given
-        folder = paths[0]
-        names = sorted(os.listdir(folder), key=_in_order)  # noqa: PTH208 - as above
-        found = (name for name in names if name.endswith(SUFFIXES))
-        paths = [os.path.join(folder, name) for name in found]  # noqa: PTH118 - as above
+        found = list(checkpoints_in(paths[0], below=False))
+        refused = next((row for row in found if row.problem), None)
+        if refused is not None:
+            raise ContainerError(refused.problem, where=refused.path)
+        paths = [row.path for row in found if _is_one(row) and row.path != paths[0]]
     elif len(paths) == 1 and not os.path.lexists(paths[0]):
-        raise ContainerError("no such file or folder", where=paths[0])
+        raise MissingFileError("no such file or folder", where=paths[0])
     if len(paths) < 2:
         raise PlanError(
             "a series takes two checkpoints or more",
@@ -112,10 +120,8 @@ def series_paths(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def _in_order(name: str) -> list[tuple[int, str]]:
-    return [
-        (int(part), "") if part.isdecimal() and part.isascii() else (-1, part) for part in _NUMBER.split(name)
-    ]
+def _is_one(row: Found) -> bool:
+    return row.is_folder or row.path.endswith(SUFFIXES)  # no pickles of metrics
 
 
 def compare_series(

@@ -110,6 +110,7 @@ ACTIONS = (
         "copy_expression", _E, "Copy as Python e&xpression", _C.on_copy_expression, needs="ready", in_tree=2
     ),
     Action("copy_code", _E, "Copy &loading code", _C.on_copy_code, ("Ctrl+Shift+C",), "code", "code"),
+    Action("copy_command", _E, "Copy the map as a co&mmand", _C.on_copy_command, needs="export"),
     Action(
         "paste_error",
         _E,
@@ -131,6 +132,10 @@ ACTIONS = (
     Action("back", _V, "Bac&k to the last row", _C.on_back, ("Alt+Left",), needs="back", group=1),
     Action("forward", _V, "For&ward again", _C.on_forward, ("Alt+Right",), needs="forward", group=1),
     *page_actions(PAGES),
+    Action("larger", _V, "Lar&ger text", _C.on_larger, ("Ctrl+Alt+=", "Ctrl+Alt++"), group=3),
+    Action("smaller", _V, "&Smaller text", _C.on_smaller, ("Ctrl+Alt+-",), group=3),
+    Action("normal_text", _V, "&Normal size of text", _C.on_normal_text, ("Ctrl+0",), group=3),
+    Action("palette", _H, "&Find an action\u2026", _C.on_palette, ("Ctrl+Shift+P",), "search"),
     Action("shortcuts", _H, "&Keyboard shortcuts and search", _C.on_shortcuts, ("F1",), "help"),
     Action("log", _H, "&Log\u2026", _C.on_log),
     Action("diagnostics", _H, "&Copy diagnostics", _C.on_diagnostics, (), "copy"),

@@ -305,6 +305,7 @@ class Program(QObject):
         self._probe = probe
         self._settings = settings
         self._theme = Theme(app, theme_mode)
+        self._theme.set_zoom(settings.zoom)
         set_still(still=settings.is_still)
         self._windows: list[MainWindow] = []
         self._comparisons: list[CompareWindow | SeriesWindow] = []

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
 
-from inspector.gui.theme.theme import Theme
+from inspector.gui.theme.theme import ZOOMS, Theme
 from inspector.gui.widgets.path_text import start_folder
 from inspector.units import cut_text, format_count
 
@@ -189,6 +190,13 @@ class Commands(QObject):
             self.copy(screen.code.text)
             self.code_copied.emit()
 
+    def on_copy_command(self) -> None:
+        text = self.session.map_command() if self.session is not None else ""
+        if text:
+            self.copy(text)
+        else:
+            self._window.statusBar().showMessage("The map changes no device", _MESSAGE_MS)
+
     def on_paste_error(self) -> None:
         self._window.show_page("findings", at_once=True)
         self.error_wanted.emit()
@@ -276,7 +284,29 @@ class Commands(QObject):
     def on_why_wanted(self) -> None:
         self.on_page("findings")
 
+    def on_larger(self) -> None:
+        self._zoom(1)
+
+    def on_smaller(self) -> None:
+        self._zoom(-1)
+
+    def on_normal_text(self) -> None:
+        self._zoom(0)
+
+    def _zoom(self, step: int) -> None:
+        """Make text larger (1) or smaller (-1) in all windows, or as large as the desktop says (0)."""
+        at = ZOOMS.index(self._theme.zoom) + step
+        self._theme.set_zoom(ZOOMS[max(0, min(at, len(ZOOMS) - 1))] if step else 100)
+        told = f"Text at {self._theme.zoom} %"
+        # A status bar with a new font shows its labels again, over what it says.
+        QTimer.singleShot(0, self, partial(self._window.statusBar().showMessage, told, _MESSAGE_MS))
+
     # Help.
+
+    def on_palette(self) -> None:
+        from inspector.gui.dialogs.palette import Palette
+
+        Palette(self._window).open()
 
     def on_shortcuts(self) -> None:
         from inspector.gui.dialogs.help import HelpDialog

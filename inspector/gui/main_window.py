@@ -181,6 +181,7 @@ class MainWindow(DropFrame):
         for action in ACTIONS:
             self._actions[action.id].setEnabled(is_usable(action, screen))
         say_edits(self._actions, screen)
+        self._status.undo.setVisible(self._actions["undo"].isEnabled())
         self._show_export(screen.export)
         self._commands.show_pythons(screen.pythons)
         self._is_whole = True
@@ -265,6 +266,7 @@ class MainWindow(DropFrame):
         self.search.only_toggled.connect(self._on_only_toggled)
         self.search.left.connect(self._commands.on_search_left)
         self._status = StatusLine()
+        self._status.undo.clicked.connect(self._actions["undo"].trigger)
         self.setStatusBar(self._status)
 
     def _build_stack(self) -> None:
@@ -336,6 +338,7 @@ class MainWindow(DropFrame):
         menu.popup(tree.viewport().mapToGlobal(place))
 
     def _on_theme_changed(self) -> None:
+        self._settings.keep_zoom(self._theme.zoom)
         retint(self, self._theme.tokens)
 
     def _on_workspace_built(self) -> None:

@@ -22,6 +22,7 @@ from inspector.units import cut_text, escape_text
 if TYPE_CHECKING:
     from inspector.gui.commands import Commands
     from inspector.gui.tree.view import TensorTreeView
+    from inspector.report.tree import Node
     from inspector.session.controller import Session
     from inspector.session.screen import Screen
 
@@ -117,14 +118,18 @@ def build_tree_menu(
     """Make the menu: what copies, what the row is asked, what is done with its tensors, and folding."""
     menu = QMenu(tree)
     menu.setAccessibleName("Actions on rows of the tree")
-    listed = sorted((action for action in ACTIONS if action.in_tree), key=lambda action: action.in_tree)
+    screen, session, nodes = commands.shown, commands.session, tuple(tree.selected_nodes())
+    rows = [] if screen is None or screen.tree is None else [screen.tree.nodes[node] for node in nodes]
+    without = {"expand"} if rows and not any(row.children for row in rows) else set()
+    without |= {"copy_expression"} if rows and rows[0].kind != "tensor" else set()
+    listed = [action for action in ACTIONS if action.in_tree and action.id not in without]
+    listed.sort(key=lambda action: action.in_tree)
     for action in (action for action in listed if action.menu != "&View"):
         menu.addAction(made[action.id])
-    screen, session, nodes = commands.shown, commands.session, tuple(tree.selected_nodes())
-    if screen is not None and session is not None and nodes:
+    if screen is not None and session is not None and rows:
         _add_copy(menu, session, commands, nodes)
-        _add_questions(menu, session, screen, nodes[0])
-        _add_export(menu, session, screen, nodes)
+        _add_questions(menu, session, commands, nodes[0], rows[0])
+        _add_export(menu, session, screen, nodes, has_tensors=any(row.devices for row in rows))
     menu.addSeparator()
     for action in (action for action in listed if action.menu == "&View"):
         menu.addAction(made[action.id])
@@ -137,24 +142,34 @@ def _add_copy(menu: QMenu, session: Session, commands: Commands, nodes: tuple[in
     _add(menu, "Copy as &JSON", lambda: commands.copy(session.nodes_json(nodes)))
 
 
-def _add_questions(menu: QMenu, session: Session, screen: Screen, node: int) -> None:
-    row = None if screen.tree is None else screen.tree.nodes[node]
-    if row is None or not row.devices:
+def _add_questions(menu: QMenu, session: Session, commands: Commands, node: int, row: Node) -> None:
+    if not row.devices:
         return
     menu.addSeparator()
+
+    def turn_to(page: str) -> None:
+        session.select(node)
+        commands.on_page(page)
+
+    if row.kind == "tensor":
+        _add(menu, "Look at its &values", partial(turn_to, "values"))
+    if row.nbytes:
+        _add(menu, "Show i&n the map of modules", partial(turn_to, "map"))
     if row.kind == "tensor":
         _add(menu, "Show tensors that &share its storage", partial(session.search_sharing, node))
     device = row.devices[0][0]
     _add(menu, f"&Filter by {_label(device)}", partial(session.search_device, node))
 
 
-def _add_export(menu: QMenu, session: Session, screen: Screen, nodes: tuple[int, ...]) -> None:
+def _add_export(
+    menu: QMenu, session: Session, screen: Screen, nodes: tuple[int, ...], *, has_tensors: bool
+) -> None:
     menu.addSeparator()
     if screen.can_export:
         text, can = "Leave &out of the export\u2026", session.can_leave_out(nodes)
         without = _add(menu, text if can else _BOUND, partial(session.begin_export_without, nodes))
         without.setEnabled(can)
-    if screen.map_choices:
+    if screen.map_choices and has_tensors:
         below = menu.addMenu("&Map to a device")
         below.setEnabled(len(nodes) <= MOST_MAPPED)
         for device in screen.map_choices:

@@ -6,7 +6,7 @@ import os
 
 from PySide6.QtCore import QByteArray, QSettings
 
-from inspector.gui.theme.theme import MODES
+from inspector.gui.theme.theme import MODES, ZOOMS
 
 MOST_RECENT = 10
 _BYTES = "bytes:"  # no absolute path begins like this
@@ -58,6 +58,14 @@ class Settings:
 
     def keep_theme(self, mode: str) -> None:
         self._keep("theme", mode)
+
+    @property
+    def zoom(self) -> int:
+        """How large text is, one of `ZOOMS`."""
+        return next((zoom for zoom in ZOOMS if str(zoom) == self._text("zoom")), 100)
+
+    def keep_zoom(self, percent: int) -> None:
+        self._keep("zoom", str(percent))
 
     @property
     def is_still(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector.diagnose.run import diagnose
@@ -10,10 +11,10 @@ from inspector.doctor.examine import examine
 from inspector.library import answers
 from inspector.library.sources import CheckpointLike, Path, machine_of, opened_of, shown
 from inspector.library.telling import Told, told
-from inspector.model.findings import Finding
+from inspector.model.findings import Finding, about_paths
 from inspector.overriding import override
 from inspector.report.checking import Check as Found
-from inspector.report.checking import check_document, format_check
+from inspector.report.checking import Sought, check_document, format_check
 from inspector.report.words.verdicts import understood
 from inspector.target.simulate import judge_load
 from inspector.target.wish import THIS, parse_wish
@@ -134,8 +135,14 @@ def read_script(path: str, arguments: str | None, text: str | None = None) -> Sc
     return Script(name, found, folder if text is None else None, arguments)
 
 
-def look(facts: Checkpoint, machine: Profile, error_text: str | None, script: Script | None) -> Found:
-    """Judge a file on a machine, and what is asked with it."""
+def look(
+    facts: Checkpoint, machine: Profile, error_text: str | None, script: Script | None, query: str = ""
+) -> Found:
+    """Judge a file on a machine, and what is asked with it.
+
+    Args:
+        query: What findings are to be about, as the search of the window takes it; empty for all.
+    """
     load = judge_load(facts, machine)
     explanation = judged = None
     if error_text is not None:
@@ -147,12 +154,28 @@ def look(facts: Checkpoint, machine: Profile, error_text: str | None, script: Sc
 
         name, text, folder, arguments = script
         judged = answer_script(text, name, facts, machine, folder=folder, arguments=arguments)
+    sought = Sought(query, *_matching(facts, query)) if query else None
+    with nullcontext() if sought is None else about_paths(sought.paths):
+        findings = diagnose(facts, load.safety, machine)
     return Found(
         checkpoint=facts,
         target=machine,
         load=load,
-        findings=diagnose(facts, load.safety, machine),
+        findings=findings,
+        sought=sought,
         explanation=explanation,
         diagnoses=() if machine.evidence is None else examine(machine),
         script=judged,
     )
+
+
+def _matching(facts: Checkpoint, text: str) -> tuple[frozenset[str], str]:
+    """Return the paths of what a search finds, and why it finds nothing."""
+    from inspector.report.query import parse_query, refuse_mistakes, searchable, why_nothing  # noqa: PLC0415 - as above
+
+    rows = searchable(facts)
+    refuse_mistakes(text, rows)
+    tensors, values = parse_query(text).find(rows)
+    paths = {facts.tensors[index].path for index in tensors}
+    paths |= {facts.values[index].path for index in values}
+    return frozenset(paths), "" if paths else why_nothing(text, rows).words

@@ -117,7 +117,8 @@ def _theme(name: str) -> dict[str, Any]:
 # The rows nearest to the root come first, and each group gets some of its own, so that a file with one long
 # list still shows what is beside it. What is left out is counted.
 
-MOST_ROWS = 500
+MOST_ROWS = 150
+"""The page is kept in the notebook each time that it is shown: 30 KB with what stands around the rows."""
 MOST_BESIDE = 60
 """How many rows of one group are shown."""
 _MOST_OPEN = 24
@@ -136,6 +137,10 @@ def tree_lines(tree: Tree) -> Iterator[str]:
     shown = _shown(tree)
     unfolded = _unfolded(tree, shown)
     yield from _below(tree, shown, unfolded)
+    below = len(tree.nodes) - 1 - sum(len(tree.nodes[id_].children) for id_ in shown)
+    if below:
+        words = f"{format_count(below, 'row')} further below: text() of the checkpoint lists all"
+        yield f'<div class="row leaf soft"><span>{words}</span></div>'
 
 
 def _shown(tree: Tree) -> dict[int, list[int]]:
@@ -143,8 +148,7 @@ def _shown(tree: Tree) -> dict[int, list[int]]:
     waiting, count = deque([0]), 0
     while waiting and count < MOST_ROWS:
         id_ = waiting.popleft()
-        children = tree.nodes[id_].children
-        shown[id_] = children[: min(MOST_BESIDE, MOST_ROWS - count)]
+        shown[id_] = tree.nodes[id_].children[: min(MOST_BESIDE, MOST_ROWS - count)]
         count += len(shown[id_])
         waiting.extend(child for child in shown[id_] if tree.nodes[child].children)
     return shown
@@ -176,7 +180,7 @@ def _below(tree: Tree, shown: dict[int, list[int]], unfolded: set[int]) -> Itera
             continue
         id_, level = one
         cells = _cells(tree, tree.nodes[id_])
-        if not tree.nodes[id_].children:
+        if id_ not in shown:
             yield f'<div class="{_kind(tree.nodes[id_])}">{cells}</div>'
             continue
         state, inner = " open" if id_ in unfolded else "", ' class="in"' if level < _MOST_LEVELS else ""
@@ -186,10 +190,9 @@ def _below(tree: Tree, shown: dict[int, list[int]], unfolded: set[int]) -> Itera
 
 
 def _within(tree: Tree, id_: int, shown: dict[int, list[int]], level: int) -> list[tuple[int, int] | str]:
-    rows = shown.get(id_, [])
+    rows = shown[id_]
     more = len(tree.nodes[id_].children) - len(rows)
-    words = f"{more:,} more" if rows else f"{format_count(more, 'row')}, not listed here"
-    left_out = [f'<div class="row leaf soft"><span>{words}</span></div>'] if more else []
+    left_out = [f'<div class="row leaf soft"><span>{more:,} more</span></div>'] if more else []
     return [*left_out, *((child, level) for child in reversed(rows))]
 
 
@@ -198,7 +201,8 @@ def _kind(node: Node) -> str:
 
 
 def _cells(tree: Tree, node: Node) -> str:
-    name = f'<span title="{text_of(node.path, _ROW_MOST_PATH)}">{text_of(node.name, _MOST_NAME)}</span>'
+    title = f' title="{text_of(node.path, _ROW_MOST_PATH)}"' if node.children else ""
+    name = f"<span{title}>{text_of(node.name, _MOST_NAME)}</span>"
     if node.kind == "value":
         kind = f'<span class="soft">{text_of(node.type_text, 24)}</span>'
         return f"{name}<span>{text_of(node.text)}</span>{kind}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Literal
 
 from inspector.records import dataclass
@@ -79,6 +82,19 @@ class Finding:
     fix: Fix | None = None
 
 
+_asked_for: ContextVar[Collection[str] | None] = ContextVar("asked for", default=None)
+
+
+@contextmanager
+def about_paths(paths: Collection[str]) -> Iterator[None]:
+    """Let findings name and count of their tensors only these; what is not about any of them names none."""
+    before = _asked_for.set(paths)
+    try:
+        yield
+    finally:
+        _asked_for.reset(before)
+
+
 def finding(
     id: str,  # noqa: A002 - the contract's word
     severity: Severity,
@@ -89,6 +105,9 @@ def finding(
     fix: Fix | None = None,
 ) -> Finding:
     """Make a finding about these tensors, naming the first few and counting all."""
+    asked_for = _asked_for.get()
+    if asked_for is not None:
+        paths = [path for path in paths if path in asked_for]
     return Finding(
         id=id,
         severity=severity,

@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 
 from inspector.containers.opening import stands_for_folder
-from inspector.errors import ExportError
+from inspector.errors import CheckpointError, ExportError
 from inspector.records import dataclass
 
 _MODE = 0o644
@@ -90,6 +90,8 @@ def explained(destination: Path, what: str = NOT_WRITTEN) -> Iterator[None]:
     """Turn what the operating system refuses into an error that says so."""
     try:
         yield
+    except CheckpointError:
+        raise  # a file that is read for it may be missing, and is no fault of the one that is written
     except OSError as error:
         reason = error.strerror or str(error)
         raise ExportError(f"{what}: {reason}", where=str(destination)) from error

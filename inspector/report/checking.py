@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.diagnose.errors.explanation import Explanation
 from inspector.doctor.diagnosis import Diagnosis
@@ -32,7 +32,7 @@ from inspector.target.call import CUT, behind_message, short_message
 from inspector.target.opening import OTHER_LOADER
 from inspector.target.profile import Profile
 from inspector.target.simulate import DefaultLoad, Judged, LoadFailure
-from inspector.units import escape_text
+from inspector.units import escape_text, format_count, unescaped_path
 
 if TYPE_CHECKING:
     from inspector.diagnose.script.answer import ScriptAnswer
@@ -45,6 +45,19 @@ _WELL = frozenset({"gpu-works", "no-gpu", "toolkit-does-not-matter"})
 _BOLD = ("\x1b[1m", "\x1b[0m")
 
 
+class Sought(NamedTuple):
+    """What findings are to be about.
+
+    Attributes:
+        paths: The rows that the query finds.
+        nothing: Why there are none; empty where there are.
+    """
+
+    query: str
+    paths: frozenset[str]
+    nothing: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """What `check` found.
@@ -54,6 +67,7 @@ class Check:
         explanation: What a given error text means, or None if none was given.
         diagnoses: Why torch can or cannot use the GPUs of the machine; none for one that was not probed.
         script: What a given script does with the file, or None if none was given.
+        sought: What findings are to be about; the verdict is about the whole file all the same.
     """
 
     checkpoint: Checkpoint
@@ -63,6 +77,12 @@ class Check:
     explanation: Explanation | None
     diagnoses: tuple[Diagnosis, ...] = ()
     script: ScriptAnswer | None = None
+    sought: Sought | None = None
+
+    @property
+    def listed(self) -> tuple[Finding, ...]:
+        """The findings that are asked for."""
+        return tuple(one for one in self.findings if self.sought is None or one.paths)
 
     @property
     def is_good(self) -> bool:
@@ -97,7 +117,7 @@ def check_document(check: Check) -> Document:
         "safe": check.load.is_safe,
         "findings": [
             {**finding_document(finding), "fix": _fix_document(finding.fix, check.judged)}
-            for finding in check.findings
+            for finding in check.listed
         ],
         "diagnoses": as_document(check.diagnoses),
     }
@@ -149,8 +169,26 @@ def check_page(check: Check, *, is_full: bool = False) -> Page:
     return page_of(
         *head,
         machine_lines(check.diagnoses if is_full else _ailing(check)),
-        _findings(check, check.findings if is_full else tuple(_further(check))),
+        _findings(check, check.listed if is_full or check.sought else tuple(_further(check))),
     )
+
+
+def concise_line(check: Check) -> str:
+    """Return the answer in a line: whether the file loads and is safe, and what makes it load or why not."""
+    target, load = check.target, check.load
+    where = "this machine" if target.id == "this" else target.wanted or target.id
+    does = "YES" if check.is_good else "NO"
+    if check.is_good:
+        why = ""
+    elif check.loads or load.safety.may_harm or load.way in {"names", "full"}:
+        why = safety_sentence(load).removesuffix(".")
+    else:
+        call = next((one.text for one in _first(check) if one.kind == "load"), "")
+        argument = (
+            call.removeprefix(load_text(check.checkpoint.path)[:-1]).removeprefix(", ").removesuffix(")")
+        )
+        why = argument or _loading(check).why
+    return escape_text(f"{check.checkpoint.path}: {does} on {where}{f': {why}' if why else ''}")
 
 
 def _asked(check: Check) -> Iterator[Iterable[Block]]:
@@ -313,7 +351,9 @@ def _answer(check: Check) -> Finding | None:
 def _stopped(load: DefaultLoad, failure: LoadFailure) -> Iterator[Block]:
     yield from _message(shown_message(load, failure))
     if failure.tensor:
-        yield Line(escape_text(f"at the tensor {failure.tensor}."), "more", _INDENT, wraps=True)
+        yield Line(
+            escape_text(f"at the tensor {unescaped_path(failure.tensor)}."), "more", _INDENT, wraps=True
+        )
 
 
 def _message(message: str) -> Iterator[Block]:
@@ -326,7 +366,13 @@ def _message(message: str) -> Iterator[Block]:
 
 def _findings(check: Check, findings: Sequence[Finding]) -> Iterator[Block]:
     """Yield findings with what mends them; a line that stands above already is not repeated."""
-    if findings:
+    if check.sought is not None:
+        rows = format_count(len(check.sought.paths), "row")
+        about = f'about the {rows} with "{escape_text(check.sought.query)}"'
+        nothing = f"Nothing matches the filter: {check.sought.nothing}"
+        none = f"No finding is {about}." if check.sought.paths else nothing
+        yield Line(f"Findings {about}" if findings else none, "heading")
+    elif findings:
         yield Line("Findings", "heading")
     given = {one.text for one in _first(check)}
     for finding in findings:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol, cast
 
+from inspector.records import replace
 from inspector.report.outline.node import Node, Tree
 from inspector.report.outline.nodes import Nodes, Places
 from inspector.report.words.values import sparkline
@@ -303,13 +304,27 @@ class TreeRows(NamedTuple):
     rows: list[tuple[int, int]]
     sought: bool = False
 
+    def node(self, id_: int) -> Node:
+        """Return a row with a mark where something is wrong with its bytes, or below it; a word says what.
+
+        The name has the mark: of the columns, it alone is always there.
+        """
+        node = self.tree.nodes[id_]
+        wrong = self.tree.marks.of(id_, _places(self.tree).ends[id_] - 1) if self.tree.marks else ""
+        if not wrong:
+            return node
+        name = f"! {node.name}"
+        if node.kind == "tensor":
+            return replace(node, name=name, shape_text=f"{wrong}, {node.shape_text}")
+        return replace(node, name=name, type_text=f"{wrong}, {node.type_text}")
+
     def plain(self) -> Iterator[str]:
         """Align the columns; one is as wide as its widest text, up to a limit, and longer texts are cut."""
         if not self.rows:
             if self.sought:
                 yield NOTHING_FOUND
             return
-        rows = (_cells(self.tree.nodes[id_], level) for id_, level in self.rows)
+        rows = (_cells(self.node(id_), level) for id_, level in self.rows)
         cut = [HEADER, *(tuple(map(cut_end, row, _MOST_WIDE)) for row in rows)]
         widths = [max(map(width_of, column)) for column in zip(*cut, strict=True)]
         for *cells, size in cut:

@@ -30,7 +30,7 @@ from inspector.report.tree import Tree
 from inspector.report.words.formats import before
 from inspector.safety.verdict import SafetyVerdict
 from inspector.safety.words import verdict_words
-from inspector.units import escape_text, format_count, format_nbytes, shown_path
+from inspector.units import escape_text, format_count, format_nbytes, shown_path, unescaped_path
 
 _MOST_PATHS = 3
 _WITH_CODE = frozenset({"needs-allow-list", "runs-code"})
@@ -110,7 +110,9 @@ def _optimizers(checkpoint: Checkpoint) -> Iterator[Block]:
     if shown:
         yield Line("Parameter names of optimizer state", "heading")
     for optimizer in shown:
-        yield from prose(f"{shown_path(optimizer.path) or '(root)'}: {naming_text(optimizer)}", "  ")
+        yield from prose(
+            f"{unescaped_path(shown_path(optimizer.path)) or '(root)'}: {naming_text(optimizer)}", "  "
+        )
 
 
 def _findings(findings: Collection[Finding]) -> Iterator[Block]:
@@ -129,7 +131,7 @@ def finding_lines(finding: Finding) -> Iterator[Line]:
 
 def path_lines(paths: Sequence[str], count: int) -> Iterator[Line]:
     """Yield the first of these tensors, one a line, and how many more there are."""
-    named = [cut_middle(shown_path(path), LINE - 10) for path in paths[:_MOST_PATHS]]
+    named = [cut_middle(unescaped_path(shown_path(path)), LINE - 10) for path in paths[:_MOST_PATHS]]
     yield from (Line(path, "bullet", "     - ") for path in named)
     if named and count > len(named):
         yield Line(f"and {count - len(named):,} more", "bullet", "     - ")

@@ -22,7 +22,7 @@ from inspector.report.words.values import (
     scanned_words,
     statistics_lines,
 )
-from inspector.units import cut_text, escape_text, format_shape
+from inspector.units import cut_text, escape_text, format_shape, unescaped_path
 from inspector.values.statistics import Index, Ranks, Scan, Scanned, Statistics
 
 Document = dict[str, Any]
@@ -38,6 +38,7 @@ def choose_tensors(checkpoint: Checkpoint, patterns: Sequence[str]) -> list[int]
         path = path_of(pattern)
         rows = [] if path is None else _exactly(paths, path)
         rows = rows or _matching(paths, pattern) or _matching(paths, f"{pattern}/**")
+        rows = rows or _exactly([*map(unescaped_path, paths)], given)  # as answers for people name it
         if not rows:
             raise _unknown(checkpoint, paths, given)
         found.update(rows)
@@ -173,7 +174,7 @@ def statistics_page(tensor: Tensor, found: Statistics, ranks: Ranks | None = Non
     said = f"{tensor.dtype}  {format_shape(tensor.shape)}"
     lines = statistics_lines(found) + ([] if ranks is None else rank_lines(ranks))
     width = max(len(caption) for caption, _ in lines)
-    blocks: list[Block] = [Pointed(shown_place(tensor), said, "", is_title=True)]
+    blocks: list[Block] = [Pointed(unescaped_path(shown_place(tensor)), said, "", is_title=True)]
     blocks += (Fact(caption, escape_text(text), width) for caption, text in lines)
     if found.counts:
         blocks.append(Bars("Histogram", found.counts, found.edges, width))
@@ -191,7 +192,7 @@ def scan_page(checkpoint: Checkpoint, scan: Scan) -> Page:
     is_odd = any(one.oddities for one in scan.tensors)
     blocks: list[Block] = [Line(scan_sentence(scan), "bad" if is_bad else "caution" if is_odd else "good")]
     blocks += (
-        Pointed(shown_place(checkpoint.tensors[one.row]), scanned_words(one))
+        Pointed(unescaped_path(shown_place(checkpoint.tensors[one.row])), scanned_words(one))
         for one in scan.tensors
         if one.oddities or one.statistics is None
     )

@@ -262,6 +262,15 @@ class Session(Exports):
         rows = [json.dumps(row_document(document.checkpoint, document.tree.nodes[node])) for node in nodes]
         return rows[0] if len(rows) == 1 else "[\n  {}\n]".format(",\n  ".join(rows))
 
+    def map_command(self) -> str:
+        """Return the command that writes a copy as the device map says; empty where nothing moves."""
+        if self._ready is None:
+            return ""
+        from inspector.session.export.draft import map_command  # noqa: PLC0415 - see above
+        from inspector.session.present.compose import ask  # noqa: PLC0415 - after the tree
+
+        return map_command(ask(self._state, "routes"))
+
     def can_leave_out(self, nodes: tuple[int, ...]) -> bool:
         """Return whether a copy can be without some rows: not, if all are single items of tuples."""
         document = self._ready

@@ -76,10 +76,10 @@ def render_refused(checkpoint: Checkpoint, path: str, obstacle: Obstacle) -> str
     if obstacle.kind not in _CONVERTED or not _is_convertible(checkpoint):
         raise PlanError(f"no code loads this file: {form.loader} says {message}", remedy=obstacle.kind.remedy)
     out = file_beside(path) if checkpoint.parts else f"{path}.copy.pth"
-    option = " --container zip" if form.torch_loads else ""
+    option = " --format same" + (" --container zip" if form.torch_loads else "")
     is_safe = judge(checkpoint).weights_only
     says = f"# {form.loader} says {message}"
-    first, then = f"# checkpoint-inspector remap {file_word(path)}", f"-o {file_word(out)}{option}"
+    first, then = f"# checkpoint-inspector export {file_word(path)}", f"-o {file_word(out)}{option}"
     is_long = len(first) + len(then) >= MOST_CHARS
     lines = [
         says if len(says) <= MOST_CHARS else f"{says[: MOST_CHARS - 3]}...",

@@ -22,8 +22,8 @@ environment() {
   [ -e "$ENVIRONMENT/.ready" ] && return
   python3 -m venv --clear "$ENVIRONMENT"
   "$PYTHON" -m pip install --quiet --disable-pip-version-check --constraint packaging/constraints.txt \
-    build twine check-wheel-contents pyinstaller shtab argparse-manpage \
-    "cyclonedx-python-lib[json-validation]" hatchling --editable .
+    build twine check-wheel-contents pyinstaller argparse-manpage \
+    "cyclonedx-python-lib[json-validation]" hatchling --editable '.[gui]'
   touch "$ENVIRONMENT/.ready"
 }
 
@@ -54,6 +54,7 @@ tree() { # tree USR
     "$usr/share/icons/hicolor/scalable/apps"
   cp -a "$BUNDLE" "$usr/lib/$NAME"
   ln -s "../lib/$NAME/$NAME" "$usr/bin/$NAME"
+  ln -s $NAME "$usr/bin/ckpti"
   PYTHONPATH=. "$PYTHON" packaging/linux/papers.py "$usr"
   cp resources/desktop/$NAME.desktop "$usr/share/applications/"
   cp resources/desktop/$NAME.thumbnailer "$usr/share/thumbnailers/"
@@ -155,7 +156,7 @@ License: Apache-2.0
  On Debian systems, the text of the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0.
 
 Files: usr/lib/$NAME/_internal/*
-Copyright: 2001-2026 the authors of Python, Qt, Qt for Python, NumPy, pyqtgraph, rich and the libraries named below
+Copyright: 2001-2026 the authors of Python, Qt, Qt for Python, NumPy, pyqtgraph and the libraries named below
 License: other
  $(sed 's/^$/./' "$BUNDLE/NOTICES.txt" | sed '2,$s/^/ /')
 END

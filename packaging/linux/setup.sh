@@ -8,10 +8,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# A screen without a monitor, a window manager and a file manager to drop from: for tests/end2end.
+# A screen without a monitor, a window manager, a file manager to drop from, and shells: for tests/end2end.
 declare -A TEST_TOOLS=([Xvfb]=xvfb [openbox]=openbox [pcmanfm]=pcmanfm [xdotool]=xdotool [xprop]=x11-utils
   [dbus-launch]=dbus-x11 [import]=imagemagick [update-mime-database]=shared-mime-info
-  [desktop-file-validate]=desktop-file-utils [gio]=libglib2.0-bin [jq]=jq)
+  [desktop-file-validate]=desktop-file-utils [gio]=libglib2.0-bin [jq]=jq [zsh]=zsh [fish]=fish)
 
 TORCH_INDEX=https://download.pytorch.org/whl/cpu/
 # What each downloads, takes on the disk and lasts, with 100 Mbit/s on two cores.
@@ -100,7 +100,7 @@ make_venv() {
 
 install_project() { # install_project run|light|test
   local pip=(.venv/bin/python -m pip install --disable-pip-version-check --constraint packaging/constraints.txt)
-  local -A extras=([run]='' [light]='[docs,light]' [test]='[dev]')
+  local -A extras=([run]='[gui]' [light]='[docs,light]' [test]='[dev]')
   local project=".${extras[$1]}"
   # Where all of it is installed, no network is needed; hatchling is what builds the project itself.
   "${pip[@]}" --quiet --no-index --no-build-isolation --editable "$project" 2>/dev/null && return

@@ -20,7 +20,9 @@ from inspector.gui.dialogs.help import HelpDialog
 from inspector.gui.main_window import MainWindow
 from inspector.gui.pages.registry import PAGES
 from inspector.gui.settings import Settings
+from inspector.gui.theme.theme import ZOOMS
 from inspector.gui.toolbar import ActionButton
+from inspector.gui.tree.model import Column
 from inspector.model.findings import Fix
 from inspector.records import replace
 from inspector.resources import resource_path
@@ -70,6 +72,10 @@ ALWAYS = {
     "about",
     "log",
     "diagnostics",
+    "palette",
+    "larger",
+    "smaller",
+    "normal_text",
 }
 EDITS = {"undo_map", "redo_map"}
 SEARCHING = {"find_next", "find_previous", "find_end"}
@@ -174,7 +180,7 @@ def test_every_named_icon_exists():
         (replace(READY, can_go=(False, True)), set(BY_ID) - EDITS - SEARCHING - {"undo", "back"}),
         (
             replace(READY, can_export=False, code=None),
-            set(BY_ID) - EDITS - GOING - SEARCHING - {"export", "copy_code", "undo"},
+            set(BY_ID) - EDITS - GOING - SEARCHING - {"export", "copy_code", "copy_command", "undo"},
         ),
     ],
 )
@@ -281,3 +287,42 @@ def test_the_log_is_followed_while_it_is_shown(window, qapp):
     window.shown = None
     window.actions_by_name["log"].trigger()
     qapp.activeModalWidget().close()
+
+
+def test_text_grows_in_all_windows_and_columns_follow(window, theme, qtbot):
+    made, tree = window.actions_by_name, window.tree
+    first, wide = theme.base_points, tree.header().sectionSize(Column.SIZE)
+    try:
+        for _ in range(20):
+            made["larger"].trigger()
+        assert (theme.zoom, theme.base_points) == (ZOOMS[-1], first * 2)
+        qtbot.waitUntil(lambda: tree.header().sectionSize(Column.SIZE) > wide)
+        qtbot.waitUntil(lambda: window.statusBar().currentMessage() == "Text at 200 %")
+        for _ in range(20):
+            made["smaller"].trigger()
+        assert theme.zoom == ZOOMS[0]
+    finally:
+        made["normal_text"].trigger()
+    assert theme.base_points == first
+    qtbot.waitUntil(lambda: tree.header().sectionSize(Column.SIZE) == wide)
+
+
+def test_the_map_is_copied_as_a_command(window, session, qapp):
+    session.map_command.return_value = "checkpoint-inspector remap a.pth -o b.pth"
+    window.actions_by_name["copy_command"].trigger()
+    assert qapp.clipboard().text() == "checkpoint-inspector remap a.pth -o b.pth"
+    session.map_command.return_value = ""
+    window.actions_by_name["copy_command"].trigger()
+    assert window.statusBar().currentMessage() == "The map changes no device"
+    assert qapp.clipboard().text() == "checkpoint-inspector remap a.pth -o b.pth"
+
+
+def test_a_change_in_place_can_be_undone_from_the_line_at_the_bottom(window, session):
+    undo = window._status.undo
+    assert not undo.isVisible()
+    window.show_screen(replace(READY, can_undo=True))
+    assert undo.isVisible()
+    undo.click()
+    session.undo_export.assert_called_once_with()
+    window.show_screen(replace(fakes.failed_screen(), can_undo=True))
+    assert not undo.isVisible()

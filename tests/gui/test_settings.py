@@ -56,6 +56,15 @@ def test_lists_of_any_length_come_back(tmp_path, count):
     assert Settings().recent == paths
 
 
+def test_the_size_of_text_is_remembered_and_nonsense_is_not_believed():
+    assert Settings().zoom == 100
+    Settings().keep_zoom(150)
+    assert Settings().zoom == 150
+    for nonsense in ("-5", "1e9", ["150"], ""):
+        QSettings("checkpoint-inspector", "checkpoint-inspector").setValue("zoom", nonsense)
+        assert Settings().zoom == 100
+
+
 def test_the_theme_is_remembered_and_nonsense_is_not_believed():
     assert Settings().theme == "system"
     Settings().keep_theme("dark")

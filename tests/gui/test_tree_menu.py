@@ -43,11 +43,12 @@ def test_a_tensor_offers_its_searches_its_map_and_json(window) -> None:
         "Copy as Python expression",
         "Copy rows",
         "Copy as JSON",
+        "Look at its values",
+        "Show in the map of modules",
         "Show tensors that share its storage",
         "Filter by cuda:1",
         "Leave out of the export\u2026",
         "Map to a device",
-        "Expand all below",
         "Collapse all",
     ]
     session.nodes_json.return_value = "{}"
@@ -63,12 +64,22 @@ def test_a_tensor_offers_its_searches_its_map_and_json(window) -> None:
     assert texts(below) == ["cpu", "cuda:0"]
     below.actions()[1].trigger()
     session.map_branches.assert_called_once_with((node,), "cuda:0")
+    for text, page in (("values", "values"), ("map of modules", "map")):
+        entry(menu, text).trigger()
+        session.select.assert_called_with(node)
+        assert window.workspace.pages.current_id == page
 
 
 def test_a_value_and_a_group_offer_less(window) -> None:
     assert "Show tensors that share its storage" not in texts(menu_at(window, "model", "fc"))
     assert "Filter by cuda:1" in texts(menu_at(window, "model", "fc"))
-    assert "Filter by cuda:1" not in texts(menu_at(window, "epoch"))
+    assert texts(menu_at(window, "epoch")) == [
+        "Copy path",
+        "Copy rows",
+        "Copy as JSON",
+        "Leave out of the export\u2026",
+        "Collapse all",
+    ]
 
 
 def test_too_many_rows_are_not_mapped_one_by_one(window, monkeypatch) -> None:

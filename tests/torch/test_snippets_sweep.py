@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,8 @@ from inspector.snippet.styles.table import render, styles
 from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS
 from tests.torch.running import Loadable
+from tests.unit.containers.test_gguf import gguf as build_gguf
+from tests.unit.containers.test_gguf import tensor as tensor_row
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
@@ -69,7 +73,7 @@ def test_what_code_claims_to_load_is_loaded(tmp_path: Path) -> None:
             except PlanError:
                 assert find_obstacle(checkpoint) is not None
                 continue
-            if "# checkpoint-inspector remap" in code:
+            if "# checkpoint-inspector export" in code:
                 continue  # the copy that it loads is written in the tests below
             try:
                 play(code)
@@ -174,3 +178,31 @@ def test_parts_compressed_with_zstd_are_read(tmp_path: Path) -> None:
     assert torch.equal(found["model"]["weight"], net.weight)
     assert torch.equal(found["model"]["bias"], net.bias)
     assert found["note"] == ["a", 1]
+
+
+def test_gguf_is_asked_for_what_it_can_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the package, which dequantizes neither plain integers nor some blocks."""
+    kinds = {0: "F32", 8: "Q8_0", 15: "Q8_K", 24: "I8", 28: "F64"}
+    rows = tuple(tensor_row(name.encode(), (256,), kind, 4096 * kind) for kind, name in kinds.items())
+    path = tmp_path / "a.gguf"
+    path.write_bytes(build_gguf(rows, data=bytes(1 << 17)))
+
+    def dequantize(data: Any, kind: Any) -> Any:
+        assert kind.name in {"F32", "Q8_0"}
+        return data.astype(np.float32)
+
+    def reader(_path: str) -> Any:
+        made = [
+            SimpleNamespace(name=name, tensor_type=SimpleNamespace(name=name), data=np.zeros(4, np.int8))
+            for name in kinds.values()
+        ]
+        return SimpleNamespace(tensors=made)
+
+    monkeypatch.setitem(sys.modules, "gguf", SimpleNamespace(GGUFReader=reader, dequantize=dequantize))
+    found = play(render(open_checkpoint(str(path)), style=None, target=CPU_ONLY))["state_dict"]
+    assert {name: tensor.dtype for name, tensor in found.items()} == {
+        "F32": torch.float32,
+        "Q8_0": torch.float32,
+        "I8": torch.int8,
+        "F64": torch.int8,
+    }

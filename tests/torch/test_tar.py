@@ -28,7 +28,12 @@ from tests.builders import tars
 from tests.builders.pickles import dict_, proto, stream, text
 from tests.sweep import tries
 
-pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    # From torch, which extracts them; Python 3.12 and 3.13 say so.
+    pytest.mark.filterwarnings("ignore:Python 3.14 will, by default, filter:DeprecationWarning"),
+]
 few = settings(
     max_examples=tries(20, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
+
+import inspector
 
 ROOT = Path(__file__).parents[2]
 PINS = "packaging/constraints.txt"
@@ -83,3 +86,21 @@ def test_project_is_installed_again_without_a_network(tmp_path: Path) -> None:
     code = f"{without}; import hatchling.build; hatchling.build.build_editable(sys.argv[1])"
     subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, check=True, capture_output=True)
     assert len([*tmp_path.glob("*.whl")]) == 1
+
+
+def test_the_version_has_its_date_among_the_changes() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = [line for line in text.splitlines() if line.startswith("## ")]
+    assert headings[0] == "## Unreleased"
+    dated = re.fullmatch(rf"## {re.escape(inspector.__version__)} - (\d{{4}}-\d\d-\d\d)", headings[1])
+    assert dated is not None
+    shop = (ROOT / "resources/desktop/checkpoint-inspector.metainfo.xml").read_text(encoding="utf-8")
+    assert f'<release version="{inspector.__version__}" date="{dated[1]}"/>' in shop
+
+
+def test_the_command_line_needs_no_qt() -> None:
+    """`tests/unit/cli/test_adversities.py` runs the commands with no more than this."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["dependencies"] == ["numpy"]
+    window = {one.partition(">")[0] for one in project["optional-dependencies"]["gui"]}
+    assert window == {"pyqtgraph", "PySide6-Essentials"}

@@ -14,11 +14,12 @@ from inspector.cli.common import (
     complain_of,
     reader_may_leave,
     remark,
+    say,
     say_json,
 )
 from inspector.cli.mapping import add_target_options, profile_of
-from inspector.cli.several import MANY, answer_each, expand
-from inspector.errors import CancelledError, CheckpointError, ContainerError, PlanError
+from inspector.cli.several import FOLDERS, MANY, answer_each, walk
+from inspector.errors import CancelledError, CheckpointError, ContainerError, PlanError, QueryError
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
@@ -35,12 +36,13 @@ EXAMPLES = (
     "check best.pth --error-file traceback.txt",
     "check best.pth --script train.py",
     'check best.pth --script train.py --args "--resume best.pth --gpu 0"',
-    "check runs/*.pth --target cpu",
+    "check runs/ --target cpu --format concise",
+    "check best.pth --filter role:optimizer",
     "check - < best.pth",
 )
 NOTES = (
     "Exits with 1 where a file does not load there, or holds more than weights; "
-    f"with --script, where a line of it fails. {MANY}"
+    f"with --script, where a line of it fails; with --filter, also where nothing matches. {FOLDERS} {MANY}"
 )
 _MOST_CHARS = 1 << 22
 """Of an error file: more than is looked at, and little enough to be read from anything."""
@@ -48,13 +50,25 @@ _MOST_CHARS = 1 << 22
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - is standard input"
+        "files", nargs="+", metavar="FILE", help="checkpoints, or folders of them; - is standard input"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document for each FILE, one a line")
     parser.add_argument(
         "--full",
         action="store_true",
         help="all that is known: every finding, and torch's errors to their end",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("concise",),
+        help="a line for each FILE: whether it loads and is safe, and what makes it load or why not",
+    )
+    parser.add_argument(
+        "--filter",
+        metavar="QUERY",
+        default="",
+        help="only findings about tensors and values that match, as of show --filter; the verdict is about "
+        "the whole file all the same",
     )
     add_target_options(parser.add_argument_group("where it is to be loaded"), "this")
     group = parser.add_argument_group("what is explained as well")
@@ -75,17 +89,32 @@ def run(options: argparse.Namespace) -> int:
     from inspector.pythons import name_python
     from inspector.target.wish import parse_wish
 
-    if options.beliefs:
+    if options.beliefs and not options.display.is_quiet:
         remark("--beliefs ended: what people believe and is not so stands in docs/guide/myths.md")
     target = parse_wish(options.target)
     refuse_twice(*options.files, options.error_file, options.script)
+    _refuse_with_concise(options)
     if options.python is not None:
         name_python(options.python)  # a wrong one is told before any file is read
     text, script = _error_text(options), _script(options)
-    files, words = expand(options.files), "check" if script is None else "script"
+    files = walk(options.files, options.display.progress())
+    options.has_several = len(files) > 1
     return answer_each(
-        files, lambda path: _check(path, options, target, text, script), options, words, apart=True
+        files,
+        lambda path: _check(path, options, target, text, script),
+        options,
+        "check" if script is None else "script",
+        apart=True,
+        to_stderr=options.format is not None,
     )
+
+
+def _refuse_with_concise(options: argparse.Namespace) -> None:
+    others = ("json", "full", "filter", "error_text", "error_file", "script")
+    given = next((name for name in others if getattr(options, name)), None)
+    if options.format and given:
+        what = f"--format {options.format} is a line for each file, and takes no --{given.replace('_', '-')}"
+        raise PlanError(what, remedy="leave one out")
 
 
 def _check(
@@ -93,31 +122,37 @@ def _check(
 ) -> int:
     try:
         found = _look(path, options, target, text, script)
-    except (CancelledError, PlanError):
+    except (CancelledError, PlanError, QueryError):
         raise
     except Exception as error:  # noqa: BLE001 - the error text is explained even where the file cannot be read
         return _refused(path, options, as_checkpoint_error(error), text, target)
     with reader_may_leave():
         _tell(options, path, found)
-    return DONE if found.is_good else NEGATIVE
+    has_found = found.sought is None or bool(found.sought.paths)
+    return DONE if found.is_good and has_found else NEGATIVE
 
 
 def _tell(options: argparse.Namespace, path: str, found: Check) -> None:
     from inspector.cli.streams import is_stream
-    from inspector.report.checking import check_document, check_page
+    from inspector.report.checking import check_document, check_page, concise_line
 
     if options.json:
         say_json(check_document(found))
+        if found.sought is not None and not found.sought.paths:
+            remark(f"{path}: nothing matches the filter: {found.sought.nothing}")
+        return
+    if options.format:
+        say(f"{concise_line(found)}\n")
         return
     is_titled = _title(options, path)
     options.display.show(check_page(found, is_full=options.full), apart=not is_titled)
-    if is_stream(path):
+    if is_stream(path) and not options.display.is_quiet:
         remark("stdin stands for the file that was read from there: write its name instead")
 
 
 def _title(options: argparse.Namespace, path: str) -> bool:
     """Write which of several files an answer is about that begins with something else; return whether."""
-    if len(options.files) < 2 or not (options.script or options.error_text or options.error_file):
+    if not options.has_several or not (options.script or options.error_text or options.error_file):
         return False
     from inspector.report.page import Line, page_of
 
@@ -161,7 +196,7 @@ def _look(
 
     with given(path, options) as source:
         checkpoint = open_checkpoint(source, progress=options.display.progress())
-    return look(checkpoint, profile_of(target, options), text, script)
+    return look(checkpoint, profile_of(target, options), text, script, options.filter)
 
 
 def _refused(

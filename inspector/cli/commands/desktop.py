@@ -6,6 +6,7 @@ import argparse
 import os
 
 from inspector.cli.common import DONE, say
+from inspector.cli.screen import require_packages
 
 SUMMARY = "Register for this user: double-click, Open With."
 EXAMPLES = (
@@ -18,6 +19,7 @@ NOTES = (
     "macOS: the file types of the application bundle.\n"
     "Windows and macOS are untested on real hardware."
 )
+IS_PLAIN = True
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +34,8 @@ def run(options: argparse.Namespace) -> int:
 
     registration = find_registration()
     is_new = options.action == "install"
+    if is_new:
+        require_packages()
     paths = registration.install(find_running_command()) if is_new else registration.remove()
     say("".join(f"{escape_text(os.fspath(path))}\n" for path in paths))
     return DONE

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "Render the window on a file to a PNG."
 _THEMES = ("light", "dark", "contrast-light", "contrast-dark")
+IS_PLAIN = True
 EXAMPLES = ("screenshot best.pth window.png --page memory --theme dark",)
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""

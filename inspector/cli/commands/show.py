@@ -6,17 +6,8 @@ import argparse
 import time
 from typing import TYPE_CHECKING
 
-from inspector.cli.common import (
-    DONE,
-    UNREADABLE,
-    as_checkpoint_error,
-    complain_of,
-    exit_code,
-    plain_number,
-    say,
-    say_failure,
-)
-from inspector.errors import CancelledError, ExportError
+from inspector.cli.common import DONE, NEGATIVE, plain_number, remark, say
+from inspector.cli.several import FOLDERS, MANY, answer_each, walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -33,15 +24,17 @@ EXAMPLES = (
     "show best.pth --depth 2",
     'show best.pth --filter "device:cuda:1 size>10MB"',
     "show --json best.pth",
+    "show runs/ --filter role:optimizer",
     "show - < best.pth",
 )
+NOTES = f"With --filter, exits with 1 where nothing matches. {FOLDERS} {MANY}"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="checkpoints, or folders of one; - is standard input"
+        "files", nargs="+", metavar="FILE", help="checkpoints, or folders of them; - is standard input"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document for each file, one a line")
+    parser.add_argument("--json", action="store_true", help="one JSON document for each FILE, one a line")
     parser.add_argument(
         "--filter",
         metavar="QUERY",
@@ -63,30 +56,27 @@ def _depth(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    from inspector.cli.several import expand
     from inspector.cli.streams import refuse_twice
 
     refuse_twice(*options.files)
-    code = DONE
-    for path in expand(options.files):
-        try:
-            if options.json:
-                say(_json(path, options))
-            else:
-                options.display.show(_page(path, options), apart=True)
-        except (CancelledError, ExportError, BrokenPipeError):
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other files are still shown
-            failure = as_checkpoint_error(error)
-            code = max(code, exit_code(failure))
-            if options.json:
-                say_failure(failure, path)
-            if not options.json or exit_code(failure) != UNREADABLE:
-                complain_of(failure, path)
-    return code
+    files = walk(options.files, options.display.progress())
+    return answer_each(files, lambda path: _show(path, options), options)
 
 
-def _json(path: str, options: argparse.Namespace) -> str:
+def _show(path: str, options: argparse.Namespace) -> int:
+    if not options.json:
+        page, is_found = _page(path, options)
+        options.display.show(page, apart=True)
+        return DONE if is_found else NEGATIVE
+    text, is_found = _json(path, options)
+    say(text)
+    if not is_found:
+        remark(f"{path}: nothing matches the filter")
+    return DONE if is_found else NEGATIVE
+
+
+def _json(path: str, options: argparse.Namespace) -> tuple[str, bool]:
+    """Return the document, and whether the filter finds anything."""
     from inspector.cli.streams import given, is_stream
     from inspector.containers.collector import collector_paused
     from inspector.diagnose.run import diagnose
@@ -107,10 +97,11 @@ def _json(path: str, options: argparse.Namespace) -> str:
         if options.filter:
             checkpoint = _searched(checkpoint, options.filter)[0].narrow(checkpoint)
         pieces = write_show(checkpoint, safety, findings, open_seconds=seconds, listed=listed)
-        return "".join(pieces) + "\n"
+        is_found = not options.filter or bool(checkpoint.tensors or checkpoint.values)
+        return "".join(pieces) + "\n", is_found
 
 
-def _page(path: str, options: argparse.Namespace) -> Page:
+def _page(path: str, options: argparse.Namespace) -> tuple[Page, bool]:
     from inspector.cli.streams import given, is_stream
     from inspector.diagnose.run import diagnose
     from inspector.model.build import open_checkpoint
@@ -122,7 +113,8 @@ def _page(path: str, options: argparse.Namespace) -> Page:
     safety = judge(checkpoint)
     tree, only = _tree(checkpoint, options)
     findings = diagnose(checkpoint, safety)
-    return report_page(checkpoint, safety, findings, tree, depth=options.depth, only=only)
+    page = report_page(checkpoint, safety, findings, tree, depth=options.depth, only=only)
+    return page, only is None or bool(only)
 
 
 def _listed(checkpoint: Checkpoint, options: argparse.Namespace) -> Listed:

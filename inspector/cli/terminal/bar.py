@@ -1,123 +1,71 @@
-"""A progress bar on stderr: how far, how fast, and how long it will take; rich draws it."""
+"""A progress bar on stderr: how far, how fast, and how long it will take."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TextColumn
-from rich.progress import Progress as Rows
-from rich.table import Column
-from rich.text import Text
-
-from inspector.cli.terminal.paint import Depth, Look, look_of, paint_for
-from inspector.overriding import override
+from inspector.cli.terminal.paint import look_of, obeys_codes, paint_for
 from inspector.progress import Progress
+from inspector.report.page import cut_end, width_of
 from inspector.units import format_nbytes
 
 _NARROW, _WIDE = 40, 56
 """Columns from which on there is room for a bar, and for amounts."""
 _MOST_BAR = 40
-_SYSTEMS: dict[Depth, str | None] = {"none": None, "16": "standard", "256": "256", "true": "truecolor"}
 _LONGEST_S = 99 * 3600
 
 
 class Bar:
     """One line on a terminal, written over again while work goes on, and taken away without a trace."""
 
-    def __init__(self, stream: TextIO, color: str) -> None:
+    def __init__(self, stream: TextIO, color: str, clock: Callable[[], float] = time.monotonic) -> None:
         look = look_of(stream, color)
-        self._paint = paint_for(look)
-        self._rows = Rows(
-            *_columns(look.width),
-            console=_Console(stream, look),
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._task: TaskID | None = None
-        self._stage = ("", 0)
-        self._rows.start()
+        self._stream, self._clock, self._paint = stream, clock, paint_for(look)
+        self._room = look.width - 1  # a full line would begin the next one
+        self._sign = "\u2501" if look.is_unicode else "-"
+        self._clear = "\r\x1b[2K" if obeys_codes(stream) else f"\r{' ' * self._room}\r"
+        self._stage = ("", -1)
+        self._begun_s, self._begun_at = 0.0, 0
 
     def show(self, progress: Progress) -> None:
         """Show how far work is; a new stage of it begins anew."""
-        stage = (progress.label, progress.total)
-        if self._task is None or stage != self._stage:
-            if self._task is not None:
-                self._rows.remove_task(self._task)
-            label = self._paint.text(progress.label) or "working"
-            self._task = self._rows.add_task(
-                label[:1].upper() + label[1:], total=progress.total or None, counted=progress.is_counted
-            )
-            self._stage = stage
-        self._rows.update(self._task, completed=min(progress.done, progress.total or progress.done))
+        stage, now = (progress.label, progress.total), self._clock()
+        if stage != self._stage:
+            self._stage, self._begun_s, self._begun_at = stage, now, progress.done
+        self._write(self._line(progress, now - self._begun_s))
 
     def hide(self) -> None:
         """Take it off the terminal."""
-        self._rows.stop()
+        self._write("")
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"{self._clear}{line}")
+        self._stream.flush()
+
+    def _line(self, progress: Progress, elapsed_s: float) -> str:
+        label = self._paint.text(progress.label) or "working"
+        label = label[:1].upper() + label[1:]
+        total = progress.total or None
+        done = min(progress.done, progress.total or progress.done)
+        speed = (progress.done - self._begun_at) / elapsed_s if elapsed_s > 0 else 0.0
+        left_s = (total - done) / speed if total is not None and speed > 0 else None
+        texts = [left_text(left_s, elapsed_s, has_end=total is not None)]
+        if self._room >= _WIDE:
+            texts.insert(0, amount_text(done, total, speed, is_counted=progress.is_counted))
+        behind = "".join(f" {text}" for text in texts if text)
+        bar = min(self._room // 4, _MOST_BAR) if total is not None and self._room >= _NARROW else 0
+        room = self._room - width_of(behind) - (bar + 1 if bar else 0)
+        line = cut_end(label, max(room, 1))
+        if bar and total is not None:
+            full = int(bar * done / total)
+            rest = (" " if self._paint.look.depth == "none" else self._sign) * (bar - full)
+            line += f" {self._paint.style(self._sign * full, 'bar')}{self._paint.style(rest, 'dim')}"
+        return f"{line}{behind}"
 
 
-class _Console(Console):
-    """A terminal whose cursor stays where people see it, also if this program is killed."""
-
-    def __init__(self, stream: TextIO, look: Look) -> None:
-        self._is_ascii = not look.is_unicode
-        super().__init__(
-            file=stream,
-            force_terminal=True,
-            color_system=_SYSTEMS[look.depth],  # type: ignore[arg-type]  # a literal of rich's
-            no_color=look.depth == "none",
-            width=look.width,
-            highlight=False,
-            markup=False,
-            emoji=False,
-        )
-
-    @property
-    @override
-    def encoding(self) -> str:
-        """What rich chooses the signs of its bar by."""
-        return "ascii" if self._is_ascii else super().encoding
-
-    @override
-    def show_cursor(self, show: bool = True) -> bool:
-        """Leave the cursor alone."""
-        return False
-
-
-def _columns(width: int) -> tuple[ProgressColumn, ...]:
-    label = TextColumn("{task.description}", markup=False, table_column=_whole())
-    bar = BarColumn(
-        min(width // 4, _MOST_BAR), complete_style="cyan", finished_style="cyan", pulse_style="cyan"
-    )
-    if width < _NARROW:
-        return label, _Left()
-    return (label, bar, _Amount(), _Left()) if width >= _WIDE else (label, bar, _Left())
-
-
-def _whole() -> Column:
-    return Column(no_wrap=True, overflow="ellipsis")
-
-
-class _Amount(ProgressColumn):
-    def __init__(self) -> None:
-        super().__init__(_whole())
-
-    @override
-    def render(self, task: Task) -> Text:
-        return Text(amount_text(task.completed, task.total, task.speed, bool(task.fields.get("counted"))))
-
-
-class _Left(ProgressColumn):
-    def __init__(self) -> None:
-        super().__init__(_whole())
-
-    @override
-    def render(self, task: Task) -> Text:
-        return Text(left_text(task.time_remaining, task.elapsed, has_end=task.total is not None))
-
-
-def amount_text(done: float, total: float | None, speed: float | None, is_counted: bool) -> str:  # noqa: FBT001
+def amount_text(done: float, total: float | None, speed: float | None, *, is_counted: bool) -> str:
     if total is None:
         return ""
     if is_counted:

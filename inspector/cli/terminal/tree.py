@@ -58,7 +58,6 @@ def lay_tree(block: TreeRows, paint: Paint) -> Iterator[str]:
     if not block.rows:
         yield from [NOTHING_FOUND] * block.sought
         return
-    nodes = block.tree.nodes
     sample = _sample(block)
     dots = min(max(len(node.devices) for node, _ in sample), _MOST_DOTS)
     natural = _natural(sample, dots, paint)
@@ -75,14 +74,14 @@ def lay_tree(block: TreeRows, paint: Paint) -> Iterator[str]:
     grid = _Grid(widths, step, deepest, dots, colors, paint)
     yield _header(grid)
     for id_, level in block.rows:
-        yield _row(nodes[id_], level, grid)
+        yield _row(block.node(id_), level, grid)
 
 
 def _sample(block: TreeRows) -> list[tuple[Node, int]]:
     """Return the first rows, and some of all others: a million rows need not be looked at to show a page."""
     rows = block.rows
     chosen = [*rows[:_MOST_MEASURED], *rows[_MOST_MEASURED :: len(rows) // _MOST_MEASURED + 1]]
-    return [(block.tree.nodes[id_], level) for id_, level in chosen]
+    return [(block.node(id_), level) for id_, level in chosen]
 
 
 def _natural(sample: list[tuple[Node, int]], dots: int, paint: Paint) -> list[int]:
@@ -177,9 +176,10 @@ def _short(text: str, width: int) -> str:
 
 
 def _shortest(text: str) -> str:
-    count, _, rest = text.partition(", ")[0].partition(" ")
+    first = text.partition(", ")[0]
+    count, _, rest = first.partition(" ")
     digits = count.replace(",", "")
-    return f"{format_quantity(int(digits))} {rest}" if digits.isdecimal() else text
+    return f"{format_quantity(int(digits))} {rest}" if digits.isdecimal() else first
 
 
 def _cell(text: str, width: int, is_right: bool, paint: Paint) -> str:  # noqa: FBT001 - a field of a cell

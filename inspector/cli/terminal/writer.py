@@ -264,20 +264,11 @@ def _spans(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
 
 # Python code on a terminal, in the terminal's own colors; every line stays whole, for it is copied.
 
-_STYLES = (
-    ("Token.Keyword", "keyword"),
-    ("Token.Operator.Word", "keyword"),
-    ("Token.Literal.String", "string"),
-    ("Token.Literal.Number", "number"),
-    ("Token.Comment", "comment"),
-    ("Token.Name.Function", "name"),
-    ("Token.Name.Class", "name"),
-    ("Token.Name.Builtin", "name"),
-)
+_STYLES = {"STRING": "string", "FSTRING": "string", "NUMBER": "number", "COMMENT": "comment", "NAME": "name"}
 
 
 def lay_code(block: Code, paint: Paint) -> Iterator[str]:
-    """Yield code as lines, in colors where there are any and a lexer is."""
+    """Yield code as lines, in colors where there are any."""
     if paint.look.depth == "none":
         yield from map(paint.exactly, block.lines)
         return
@@ -292,16 +283,30 @@ def lay_code(block: Code, paint: Paint) -> Iterator[str]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    """Yield parts of code with their styles; all of it in none where no lexer is installed."""
+    """Yield parts of code with their styles; what is no Python comes in none."""
+    import builtins
+    import keyword
+    from io import StringIO
+    from itertools import accumulate
+    from tokenize import TokenError, generate_tokens, tok_name
+
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    at, before = 0, ""
     try:
-        from pygments.lexers.python import PythonLexer
-    except ImportError:
-        yield "", text
-        return
-    lexer = PythonLexer(stripnl=False, ensurenl=False)
-    for kind, part in lexer.get_tokens(text):
-        name = str(kind)
-        yield next((style for start, style in _STYLES if name.startswith(start)), ""), part
+        for kind, part, start, end, _ in generate_tokens(StringIO(text).readline):
+            style = _STYLES.get(tok_name[kind].partition("_")[0], "")
+            if keyword.iskeyword(part):
+                style = "keyword"
+            elif before in {"def", "class"} or (style == "name" and not hasattr(builtins, part)):
+                style = "name" if before in {"def", "class"} else ""
+            before, begin = part, starts[start[0] - 1] + start[1]
+            if style and begin >= at:
+                yield "", text[at:begin]
+                at = starts[end[0] - 1] + end[1]
+                yield style, text[begin:at]
+    except (TokenError, SyntaxError):  # cut off, or no Python
+        pass
+    yield "", text[at:]
 
 
 def lay_out(page: Page, paint: Paint) -> Iterator[str]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from inspector.desktop import PROGRAM
+from inspector.desktop import PROGRAM, folders
 from inspector.desktop.freedesktop import caches, default_apps, entry
 from inspector.desktop.freedesktop.caches import read_if_there, restore, write_atomically
 from inspector.errors import ExportError
@@ -119,20 +119,11 @@ class FreedesktopRegistration:
 
 def for_this_user() -> FreedesktopRegistration:
     """Return the registration of the user who runs this."""
-    return FreedesktopRegistration(
-        data_home=_base_folder("XDG_DATA_HOME", ".local/share"),
-        config_home=_base_folder("XDG_CONFIG_HOME", ".config"),
-    )
+    return FreedesktopRegistration(data_home=folders.data_home(), config_home=folders.config_home())
 
 
 def _template(name: str) -> str:
     return resource_path(f"desktop/{name}").read_text(encoding="utf-8")
-
-
-def _base_folder(variable: str, default: str) -> Path:
-    """Follow the base directory specification: a relative path in the variable is to be ignored."""
-    path = Path(os.environ.get(variable, ""))
-    return path if path.is_absolute() else Path.home() / default
 
 
 def _decode(content: bytes) -> str:

@@ -50,6 +50,8 @@ def mixed(color: QColor, ground: QColor, share: float) -> QColor:
     return QColor(*(round(one * (1 - share) + other * share) for one, other in parts))
 
 
+ZOOMS = (80, 90, 100, 110, 125, 150, 175, 200)
+"""How large text may be, in percent of what the desktop says."""
 MODES = ("system", "light", "dark", "contrast-light", "contrast-dark")
 """What may be chosen: to follow the system, or the name of a theme."""
 _PLAIN_FAMILIES = {"Sans", "Sans Serif", "DejaVu Sans", "sans-serif", ""}
@@ -197,7 +199,9 @@ class Theme(QObject):
         self._system_palette_dark = app.palette().window().color().lightness() < 128
         self.mode = mode
         app.setStyle("Fusion")
-        app.setFont(interface_font(app.font()))
+        self._font = interface_font(app.font())
+        self.zoom = 100
+        app.setFont(self._font)
         self.tokens = self._wanted()
         self._apply()
         hints = QGuiApplication.styleHints()
@@ -215,6 +219,17 @@ class Theme(QObject):
         """Choose one of `MODES`."""
         self.mode = mode
         self._on_system_changed()
+
+    def set_zoom(self, percent: int) -> None:
+        """Choose how large text is: one of `ZOOMS`."""
+        if percent == self.zoom:
+            return
+        self.zoom = percent
+        font = QFont(self._font)
+        font.setPointSizeF(self._font.pointSizeF() * percent / 100)
+        self._app.setFont(font)
+        self._apply()
+        self.changed.emit()
 
     def _on_system_changed(self) -> None:
         wanted = self._wanted()

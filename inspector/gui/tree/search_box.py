@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, QStringListModel, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QFrame, QLineEdit, QToolButton
+from PySide6.QtWidgets import QCompleter, QFrame, QLineEdit, QListView, QToolButton
 
 from inspector.gui.theme.icons import Glyph, draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import row
 from inspector.gui.widgets.labels import blocked, describe, named, plain_label, set_state
 from inspector.overriding import override
+from inspector.report.matching import begun_word, completions, query_words
 from inspector.report.terms import HELP
 
 if TYPE_CHECKING:
@@ -29,6 +30,34 @@ def place_of(matches: tuple[int, ...], node: int | None) -> int | None:
     """Return the place of a node among the matches, which are in order; None where it is none."""
     place = -1 if node is None else bisect_left(matches, node)
     return place if 0 <= place < len(matches) and matches[place] == node else None
+
+
+class QueryCompleter(QCompleter):
+    """Lists what the word at the cursor may become; of a line's own completer it would be the whole line."""
+
+    def __init__(self, line: QLineEdit) -> None:
+        self._found = QStringListModel()
+        super().__init__(self._found, line)
+        self._line = line
+        self.words: tuple[str, ...] = ()
+        self.setWidget(line)
+        named(cast("QListView", self.popup()), "completions", spoken="What this word may become")
+        line.textEdited.connect(self._on_edited)
+        self.activated.connect(self._on_activated)
+
+    def _on_edited(self) -> None:
+        found = completions(self._line.text()[: self._line.cursorPosition()], self.words)
+        self._found.setStringList(found)
+        if found:
+            self.complete()
+        else:
+            cast("QListView", self.popup()).hide()
+
+    def _on_activated(self, word: str) -> None:
+        text, end = self._line.text(), self._line.cursorPosition()
+        begin = end - len(begun_word(text[:end]))
+        self._line.setText(f"{text[:begin]}{word}{text[end:]}")
+        self._line.setCursorPosition(begin + len(word))
 
 
 class SearchBox(QFrame):
@@ -49,6 +78,7 @@ class SearchBox(QFrame):
         self._line.setAcceptDrops(False)
         self._line.installEventFilter(self)
         self._line.textChanged.connect(self._on_text_changed)
+        self._completer = QueryCompleter(self._line)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.timeout.connect(self.flush)
@@ -93,6 +123,7 @@ class SearchBox(QFrame):
         self._pause.stop()
 
     def show_screen(self, screen: Screen) -> None:
+        self._completer.words = query_words(screen.charts)
         if screen.matches is None:
             self.show_matches(None, None)
             return

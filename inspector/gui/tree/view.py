@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
     QElapsedTimer,
+    QEvent,
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
@@ -563,6 +564,15 @@ class TensorTreeView(QTreeView):
         if step != self._delegate.step:
             self._delegate.step = step
             self.viewport().update()
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            QTimer.singleShot(0, self, self._measure_anew)  # when the header has the new font, too
+
+    def _measure_anew(self) -> None:
+        self._fit_columns(self._model.tree)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

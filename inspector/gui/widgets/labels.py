@@ -73,7 +73,8 @@ def named(widget: AnyWidget, name: str = "", *, spoken: str = "") -> AnyWidget:
 
 
 def bare_text(text: str) -> str:
-    return text.replace("&", "").rstrip("\u2026")
+    """Return the text of an action as it is read: without the mark of its letter."""
+    return text.replace("&&", "\0").replace("&", "").replace("\0", "&").rstrip("\u2026")
 
 
 def sentence(text: str) -> str:
@@ -302,9 +303,14 @@ class StatusLine(QStatusBar):
         super().__init__()
         self._path = ElidedLabel("", mode=Qt.TextElideMode.ElideMiddle)
         self._facts = plain_label("")
+        self.undo = QPushButton("Changed in place: undo")
+        self.undo.setProperty("kind", "link")
+        describe(self.undo, "Restore the file as it was, bit for bit, from the record beside it")
+        self.undo.hide()
         self.setSizeGripEnabled(False)
         self.setContentsMargins(12, 0, 12, 0)
         self.addWidget(self._path, 1)
+        self.addPermanentWidget(self.undo)
         self.addPermanentWidget(self._facts)
 
     def show_status(self, status: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from inspector.diff.series import Point, Series, SeriesRow
 from inspector.report.jsonable import finite
 from inspector.report.page import Columns, Page, page_of, plain_text
 from inspector.report.page import Line as TextLine
-from inspector.units import escape_text, format_count
+from inspector.units import escape_text, format_count, unescaped_path
 
 _DIGITS = ".4g"
 _UNKNOWN = "\u2013"
@@ -96,7 +96,10 @@ def series_page(series: Series) -> Page:
             Columns(
                 title,
                 header,
-                tuple((line.name, tuple(_figure(point, field) for point in line.points)) for line in modules),
+                tuple(
+                    (unescaped_path(line.name), tuple(_figure(point, field) for point in line.points))
+                    for line in modules
+                ),
             )
         ]
         for title, field in (
@@ -107,7 +110,10 @@ def series_page(series: Series) -> Page:
     ]
     counters = counters_of(series)
     if counters:
-        counted = ((line.name, tuple(_figure(one, "norm") for one in line.points)) for line in counters)
+        counted = (
+            (unescaped_path(line.name), tuple(_figure(one, "norm") for one in line.points))
+            for line in counters
+        )
         tables.append([Columns(_COUNTERS, header, tuple(counted))])
     skips = any(point is not None and point.skipped for line in modules for point in line.points)
     left_out = f"{_MARK} without the elements that are NaN or infinite in a file"

@@ -20,7 +20,7 @@ from inspector.report.comparing.words import (
 )
 from inspector.report.page import Block, Change, Line, Page, Pointed, page_of, plain_text
 from inspector.report.words.formats import ROOT
-from inspector.units import escape_text, format_count, format_nbytes, shown_path
+from inspector.units import escape_text, format_count, format_nbytes, shown_path, unescaped_path
 
 _FEW = 3
 _EXAMPLES = 2
@@ -113,7 +113,7 @@ def _folded(diff: Diff, rows: list[DiffRow]) -> Iterator[Block]:
     folded = []
     for (mark, place), group in groups.items():
         if len(group) > _FEW and "\0" not in place:
-            yield Change(mark, place, f"all of it: {_counted(group)}")
+            yield Change(mark, unescaped_path(place), f"all of it: {_counted(group)}")
         else:
             folded += group
     yield from _alike(folded)
@@ -140,13 +140,13 @@ def _way(row: DiffRow) -> tuple[str, ...]:
         kind = row.what[0]
         return (kind,) if kind == "order" else (kind, row.a_text, row.b_text)
     if row.pair is None and row.nbytes < 0 and row.arrays is None and "/" in path:
-        return (f"*/{path.rpartition('/')[2]}", row.mark, row.detail)
+        return (f"*/{unescaped_path(path.rpartition('/')[2])}", row.mark, row.detail)
     return "", path, row.b_path
 
 
 def _many(name: str, group: list[DiffRow]) -> Change:
     first = group[0]
-    such_as = ", ".join(row.a_path or row.b_path for row in group[:_EXAMPLES])
+    such_as = ", ".join(unescaped_path(row.a_path or row.b_path) for row in group[:_EXAMPLES])
     if name == "unread":
         why = f"could not be compared: {first.unread}, such as {such_as}"
         return Change("~", format_count(len(group), "tensor"), why)
@@ -187,4 +187,4 @@ def _counted(group: list[DiffRow]) -> str:
 
 
 def _line(row: DiffRow) -> Change:
-    return Change(row.mark, row.a_path or row.b_path or ROOT, row.detail)
+    return Change(row.mark, unescaped_path(row.a_path or row.b_path) or ROOT, row.detail)

@@ -15,7 +15,7 @@ from inspector.rescue.journal import Call, Journal, Place, Why
 from inspector.rescue.mending import Mending, MendingKind, Need
 from inspector.safety.verdict import judge
 from inspector.safety.words import shouted, verdict_words, words_of
-from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape
+from inspector.units import cut_text, escape_text, format_count, format_nbytes, format_shape, unescaped_path
 
 if TYPE_CHECKING:
     from inspector.model.checkpoint import Checkpoint
@@ -38,6 +38,8 @@ _WORDS: dict[str, dict[int, tuple[str, str]]] = {
         0: ("is safe and works with the script", "are safe and work with the script"),
         1: ("does not work or is not safe", "do not work or are not safe"),
     },
+    "stats": {0: ("has its figures above", "have their figures above")},
+    "scan": {0: ("is sound", "are sound"), 1: ("is not sound", "are not sound")},
     "verify": {0: ("is as it should be", "are as they should be"), 1: ("differs", "differ")},
     "remap": {
         0: ("was written", "were written"),
@@ -310,7 +312,9 @@ def left_out_total(rows: Sequence[LeftOut]) -> str:
 
 def left_out(rows: Sequence[LeftOut], most: int) -> list[str]:
     """Return what an export does not hold, one entry each, and how many more there are."""
-    parts = [f"left out: {_short(row.path) or 'around it'}: {_why(row)}" for row in rows[:most]]
+    parts = [
+        f"left out: {_short(unescaped_path(row.path)) or 'around it'}: {_why(row)}" for row in rows[:most]
+    ]
     if len(rows) > most:
         nbytes = format_nbytes(sum(row.nbytes for row in rows[most:]))
         parts.append(f"left out: {len(rows) - most:,} more, {nbytes}")
@@ -362,7 +366,7 @@ def lost(done: Recovery) -> str:
 def lost_row(row: Lost) -> str:
     """Return one lost tensor, and why it is lost."""
     shape = f"{format_shape(row.shape)} {row.dtype}, {format_nbytes(row.nbytes)}"
-    return f"{escape_text(row.path)}  {shape}: {row.why}"
+    return f"{escape_text(unescaped_path(row.path))}  {shape}: {row.why}"
 
 
 # --- comparing and checking ---------------------------------------------------------------------------------

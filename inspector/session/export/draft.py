@@ -9,11 +9,13 @@ from inspector.containers.formats import format_of
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
 from inspector.progress import Progress
+from inspector.quoting import command, file_word, shell_word
 from inspector.records import replace
 from inspector.remap.files import device_word, free_folder, free_path
 from inspector.remap.forms import Form, FormPreview, LeftOut
 from inspector.remap.plan import Plan
 from inspector.remap.preview import known_by, preview_form
+from inspector.remap.rules import Rule, format_rule
 from inspector.report.colors import device_name
 from inspector.report.tree import Tree
 from inspector.report.words.formats import nothing_to_map
@@ -147,6 +149,18 @@ def _proposed(checkpoint: Checkpoint, source: Path, moves: Pairs, kind: Kind) ->
     if not kind.suffix and not format_of(checkpoint.format).torch_loads:
         kind = replace(kind, suffix="pth")
     return propose_destination(source, moves, kind)
+
+
+def map_command(device_map: DeviceMap) -> str:
+    """Return the command that writes a copy by a device map; empty where nothing moves."""
+    if device_map.plan.is_empty:
+        return ""
+    checkpoint = device_map.checkpoint
+    moves = (Rule(device=device, to=to) for device, to in device_map.moves)
+    rules = [format_rule(rule) for rule in (*device_map.branches, *moves)]
+    out = _proposed(checkpoint, _named_by(checkpoint), device_map.moves, KINDS[0])
+    mapped = (f"--map {shell_word(rule)}" for rule in rules)
+    return command("remap", file_word(checkpoint.path), "-o", file_word(str(out)), *mapped)
 
 
 def propose_destination(source: Path, moves: Pairs, kind: Kind = KINDS[0]) -> Path:

@@ -2,9 +2,18 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QLineEdit, QToolButton
+from PySide6.QtWidgets import QCompleter, QLabel, QLineEdit, QToolButton
 
 from inspector.gui.tree.search_box import SearchBox
+from inspector.records import replace
+from inspector.report.charts.bars import Bar, Chart, Segment
+from tests.gui import fakes
+
+PARTS = tuple(
+    Segment(label=device, color=0, nbytes=1, query=f"device:{device}") for device in ("cuda:0", "cuda:1")
+)
+CHART = Chart(title="Memory by device", bars=(Bar(label="As saved", segments=PARTS, text=""),))
+READY = replace(fakes.ready_screen(), charts=(CHART,))
 
 
 @pytest.fixture
@@ -102,3 +111,24 @@ def test_it_takes_the_keyboard_with_everything_selected(box, qtbot):
     qtbot.waitUntil(lambda: box.property("active") == "true")
     assert line(box).selectedText() == "fc"
     assert box.minimumSizeHint().width() < box.sizeHint().width()
+
+
+def test_the_word_at_the_cursor_is_completed_and_nothing_else(box, qtbot):
+    box.show_screen(READY)
+    field, popup = line(box), box.findChild(QCompleter).popup()
+    field.setText("bias  size>1MB")
+    field.setCursorPosition(5)
+    qtbot.keyClicks(field, "dev")
+    qtbot.waitUntil(popup.isVisible)
+    assert not popup.currentIndex().isValid()  # Enter still walks the matches
+    offered = [popup.model().index(row, 0).data() for row in range(popup.model().rowCount())]
+    assert offered == ["device:cuda:0", "device:cuda:1", "device:"]
+    asked = []
+    box.query_changed.connect(asked.append)
+    qtbot.keyClick(popup, Qt.Key.Key_Down)
+    qtbot.keyClick(popup, Qt.Key.Key_Down)
+    qtbot.keyClick(popup, Qt.Key.Key_Return)
+    assert (field.text(), field.cursorPosition()) == ("bias device:cuda:1 size>1MB", 18)
+    qtbot.waitUntil(lambda: asked == ["bias device:cuda:1 size>1MB"])
+    qtbot.keyClicks(field, "0")
+    assert not popup.isVisible()

@@ -22,7 +22,7 @@ from tests.builders import pickles, zips
 FULL = "the output cannot be written: No space left on device"
 BYTES = {"remap -o -", "recover -o -"}
 """What goes to standard output is the file itself, which has to arrive whole."""
-NUMPY = {"diff --series": "4"}
+NUMPY = {"diff --series": 4}
 """What compares numbers says that it needs NumPy."""
 PICKLE = pickles.state_dict(w=pickles.tensor(pickles.storage(location="cuda:0"), 2))
 LINES = {
@@ -32,12 +32,15 @@ LINES = {
     "check": ("check", "{file}", "--target", "cpu"),
     "check --json": ("check", "{file}", "--target", "cpu", "--json"),
     "check a b": ("check", "{file}", "{file}", "--target", "cpu"),
+    "check .": ("check", ".", "--target", "cpu"),
+    "check --format": ("check", "{file}", "--target", "cpu", "--format", "concise"),
+    "check --filter": ("check", "{file}", "--target", "cpu", "--filter", "w"),
     "remap": ("remap", "{file}", "-o", "{out}.pth"),
     "remap --json": ("remap", "{file}", "-o", "{out}.pth", "--json"),
     "remap -o -": ("remap", "{file}", "-o", "-"),
     "remap --into": ("remap", "{file}", "--into", "{out}"),
     "remap --dry-run": ("remap", "{file}", "--dry-run"),
-    "remap --only": ("remap", "{file}", "-o", "{out}.pth", "--only", "weights"),
+    "export": ("export", "{file}", "-o", "{out}.pth"),
     "verify": ("verify", "{file}", "--against", "{file}"),
     "diff": ("diff", "{file}", "{file}"),
     "diff --json": ("diff", "{file}", "{file}", "--json"),
@@ -53,18 +56,19 @@ LINES = {
     "desktop": ("desktop", "remove"),
     "schema": ("schema",),
     "schema show": ("schema", "show"),
+    "completion": ("completion", "bash"),
     "help": ("help",),
     "help show": ("help", "show"),
     "show --help": ("show", "--help"),
     "--help": ("--help",),
     "--version": ("--version",),
 }
-NO = {"check", "check --json", "check a b"}
+NO = {name for name in LINES if name.startswith("check")}
 """What the answer is no to, with exit code 1, also where nobody hears it."""
 SILENT = {"snippet -o", "desktop"}
 """What says nothing where it is done."""
 COUNTED = {"snippet a b": "checkpoint-inspector: 2 files: 2 have their code above\n"}
-WRITING = {"remap", "remap --json", "remap --only", "recover", "snippet -o"}
+WRITING = {"remap", "remap --json", "export", "recover", "snippet -o"}
 
 
 class Ran(NamedTuple):
@@ -196,32 +200,62 @@ def test_without_standard_input_all_but_what_reads_it_is_as_ever() -> None:
     assert wrong == []
 
 
-def test_no_command_needs_torch_unless_it_asks_torch() -> None:
-    """One process for all of them: whatever imports torch, numpy or Qt ends in an error."""
+WINDOW = ("PySide6", "shiboken6", "pyqtgraph")
+QT = "'PySide6-Essentials<6.12'" if sys.version_info < (3, 12) else "PySide6-Essentials"
+NEEDED = (
+    "checkpoint-inspector: error: the window needs PySide6 and pyqtgraph, which are not installed "
+    f"(for this Python: {sys.executable} -m pip install {QT} pyqtgraph)"
+)
+
+
+def codes_without(blocked: tuple[str, ...], lines: list[tuple[str, ...]]) -> tuple[list[int], str]:
+    """Run lines in one process in which modules cannot be imported; return exit codes, and stderr."""
     code = (
         "import sys, json\n"
-        "for name in ('torch', 'numpy', 'PySide6', 'rich'): sys.modules[name] = None\n"
+        "lines, blocked = json.loads(sys.argv[1])\n"
+        "for name in blocked: sys.modules[name] = None\n"
         "from inspector.cli import main\n"
-        "for words in json.loads(sys.argv[1]):\n"
+        "for words in lines:\n"
         "    try: code = main(words)\n"
         "    except SystemExit as stop: code = stop.code or 0\n"
         "    print(f'\\n@{code}')\n"
     )
-    lines = [
-        (name, [word.format(file="a.pth", out=f"out{number}") for word in words])
-        for number, (name, words) in enumerate(LINES.items())
-        if name not in BYTES
-    ]
-    root = Path(__file__).parents[3]
     answer = subprocess.run(
-        [sys.executable, "-c", code, json.dumps([words for _, words in lines])],
+        [sys.executable, "-c", code, json.dumps([lines, blocked])],
         capture_output=True,
         text=True,
         timeout=300,
         check=True,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "QT_QPA_PLATFORM": "offscreen"},
     )
-    codes = [line[1:] for line in answer.stdout.splitlines() if line.startswith("@")]
-    expected = {name: str(int(name in NO)) for name, _ in lines}
-    assert dict(zip([name for name, _ in lines], codes, strict=True)) == expected | NUMPY
-    assert "error" not in answer.stderr.replace("error: this needs NumPy", "")
+    return [int(line[1:]) for line in answer.stdout.splitlines() if line.startswith("@")], answer.stderr
+
+
+def test_no_command_needs_torch_unless_it_asks_torch() -> None:
+    """One process for all of them: whatever imports torch, numpy or Qt ends in an error."""
+    lines = {
+        name: tuple(word.format(file="a.pth", out=f"out{number}") for word in words)
+        for number, (name, words) in enumerate(LINES.items())
+        if name not in BYTES
+    }
+    codes, err = codes_without(("torch", "numpy", *WINDOW), [*lines.values()])
+    expected = {name: int(name in NO) for name in lines}
+    assert dict(zip(lines, codes, strict=True)) == expected | NUMPY
+    assert "error" not in err.replace("error: this needs NumPy", "")
+
+
+def test_without_the_window_only_the_window_is_missing() -> None:
+    """A cluster has no use for 80 MB of Qt; where a window is asked for, one line says how to get it."""
+    works = [
+        ("stats", "a.pth", "w"),
+        ("stats", "a.pth", "--scan"),
+        ("diff", "a.pth", "a.pth", "--compare", "numbers"),
+        ("diff", "--series", "a.pth", "a.pth"),
+        ("screenshot", "a.pth", "small.png", "--thumbnail", "64"),
+        ("run", "--", sys.executable, "-c", ""),
+    ]
+    opens = [("a.pth",), ("--demo",), ("screenshot", "a.pth", "big.png"), ("desktop", "install")]
+    codes, err = codes_without(WINDOW, [*works, *opens])
+    assert codes == [0] * len(works) + [2] * len(opens)
+    assert err.splitlines().count(NEEDED) == len(opens)
+    assert not Path("big.png").exists()

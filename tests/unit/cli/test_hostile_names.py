@@ -36,6 +36,7 @@ SHOWN = "a\\u001b]0;owned\\u0007"
 LAYOUTS = ((), ("--color", "always"), ("--color", "always", "--no-pager", "--quiet"))
 WITHOUT = {
     "help": "reads no file",
+    "completion": "reads no file",
     "schema": "reads no file",
     "run": "starts the user's program: see test_run",
     "screenshot": "writes a picture",
@@ -102,10 +103,14 @@ def lines_of_all(files: dict[str, str]) -> list[tuple[str, ...]]:
             ("show", path, "--filter", f"nosuch{EVIL}"),
             ("check", path, "--target", "cuda", "--error-file", "err.txt"),
             ("check", path, "--target", "cpu", "--error-text", EVIL, "--script", "script.py"),
+            ("check", path, "--target", "cpu", "--format", "concise"),
+            ("check", path, "--target", "cpu", "--filter", f"nosuch{EVIL}"),
             ("remap", path, "--dry-run", "--map", "*=cpu"),
             ("remap", path, "--dry-run", "--map", f"{EVIL}=cpu"),
             ("remap", path, "-o", f"out{EVIL}.pth", "--force"),
-            ("remap", path, "-o", f"out{EVIL}.safetensors", "--force", "--only", "weights"),
+            ("export", path, "-o", f"out{EVIL}.safetensors", "--force"),
+            ("export", path, "-n", "--exclude", EVIL),
+            ("remap", path, "-o", f"old{EVIL}.safetensors", "--force", "--only", "weights"),
             ("remap", path, "--undo"),
             ("recover", path, "-o", f"rec{EVIL}.pth", "--force"),
             ("verify", path, "--against", files["plain"]),
@@ -114,6 +119,7 @@ def lines_of_all(files: dict[str, str]) -> list[tuple[str, ...]]:
             ("diff", "--series", files["plain"], path),
             ("stats", path, "--scan"),
             ("stats", path, "model/**", "--rank"),
+            ("stats", path, path, "model/**"),
             ("stats", path, f"no{EVIL}"),
             ("snippet", path),
             ("snippet", path, "--style", f"s{EVIL}"),
@@ -138,6 +144,17 @@ def test_no_name_gives_the_terminal_an_order(cli, files) -> None:
                 wrong.append((words[0], words[2:], layout, lines[:2], answer.err[:300]))
     assert wrong == []
     assert said == set(COMMANDS) - set(WITHOUT), "each has shown such a name"
+
+
+def test_no_name_in_a_folder_gives_the_terminal_an_order(cli, files) -> None:
+    for words in (
+        ("check", ".", "--target", "cpu", "--format", "concise"),
+        ("show", "."),
+        ("stats", ".", "--scan"),
+    ):
+        answer = cli(*words)
+        assert SHOWN in answer.out, words
+        assert all(map(is_harmless, (answer.out + answer.err).split("\n"))), words
 
 
 def test_no_name_makes_a_line_of_its_own(cli, tmp_path) -> None:

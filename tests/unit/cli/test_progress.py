@@ -43,7 +43,6 @@ def test_a_terminal_sees_how_far_it_is_and_then_nothing(open_terminal) -> None:
     progress = TerminalProgress("never")
     progress.start("reading values", 2000)
     progress.advance(500)
-    progress._bar._rows.refresh()
     assert "Reading values" in shown_last(terminal)
     assert "500 B of 2.0 KB" in shown_last(terminal)
     hide_bars()
@@ -77,15 +76,6 @@ def test_a_pager_is_not_written_into(open_terminal, monkeypatch) -> None:
     progress = TerminalProgress()
     progress.start("reading values", 2000)
     assert (bars, sys.stderr.getvalue()) == ([], "")
-
-
-def test_work_goes_on_without_rich(open_terminal, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "inspector.cli.terminal.bar", None)
-    terminal = open_terminal()
-    progress = TerminalProgress()
-    progress.start("reading values", 2000)
-    progress.advance(500)
-    assert (progress.done, bars, terminal.getvalue()) == (500, [], "")
 
 
 def test_it_can_be_stopped(open_terminal) -> None:

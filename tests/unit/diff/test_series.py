@@ -12,6 +12,8 @@ from inspector.diff.compare import Chosen
 from inspector.diff.series import Point, Series, compare_series, series_paths
 from inspector.errors import CancelledError, ContainerError, PlanError
 from inspector.progress import Progress
+from tests.builders.folders import trainer
+from tests.builders.safetensors import row, safetensors
 from tests.builders.states import T, save_zip
 
 W = [1.0, 2.0]
@@ -98,11 +100,36 @@ def test_single_numbers_beside_a_model_are_no_modules(tmp_path: Path) -> None:
 
 
 def test_a_folder_means_the_checkpoints_in_it_in_their_order(tmp_path: Path) -> None:
-    for name in ("epoch-10.pt", "epoch-2.pt", "epoch-1.safetensors", "log.txt", "epoch-2.pt.json"):
+    for name in (
+        "epoch-10.pt",
+        "epoch-2.pt",
+        "epoch-1.safetensors",
+        "log.txt",
+        "epoch-2.pt.json",
+        "metrics.pkl",
+    ):
         (tmp_path / name).write_bytes(b"")
     names = [os.path.basename(path) for path in series_paths([str(tmp_path)])]  # noqa: PTH119 - texts
     assert names == ["epoch-1.safetensors", "epoch-2.pt", "epoch-10.pt"]
     assert series_paths(["b", "a"]) == ("b", "a")
+
+
+def test_folders_of_shards_and_what_a_trainer_saved_are_steps_of_a_series(tmp_path: Path) -> None:
+    """A trainer's folder holds the last model itself; pickles beside it are no models."""
+    for number in (1000, 500):
+        trainer(tmp_path / f"checkpoint-{number}")
+    (tmp_path / "model.safetensors").write_bytes(safetensors({"w": row()}, bytes(8)))
+    (tmp_path / "optimizer.pt").write_bytes(b"")
+    (tmp_path / "metrics.pkl").write_bytes(b"\x80\x02}.")
+    names = [os.path.basename(path) for path in series_paths([str(tmp_path)])]  # noqa: PTH119 - texts
+    assert names == ["checkpoint-500", "checkpoint-1000"]
+
+
+def test_a_folder_with_what_cannot_be_looked_at_is_no_series(tmp_path: Path) -> None:
+    saved(tmp_path, {"w": T(W)}, {"w": T(W)})
+    (tmp_path / "2.pt").symlink_to("nowhere")
+    with pytest.raises(ContainerError, match=r"cannot be read: .*2\.pt"):
+        series_paths([str(tmp_path)])
 
 
 def test_a_folder_that_is_not_there_is_said_to_be_none(tmp_path: Path) -> None:

@@ -33,6 +33,11 @@ def test_the_demo(demo) -> None:
     assert ("class", SCOPE) in found.attributes
 
 
+def test_a_page_takes_little_room_in_a_notebook(demo) -> None:
+    """Notebooks keep it in their file, and each time that the cell is run in their history."""
+    assert len(demo._repr_html_().encode()) < 30_000
+
+
 def test_nothing_at_all() -> None:
     found = page(BLANK)
     assert found.wrong == []

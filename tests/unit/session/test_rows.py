@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
+from inspector.cli import main
+from inspector.model.build import open_checkpoint
 from inspector.records import replace
 from inspector.report.outline.flat import Column, Order
 from inspector.session.controller import Session
@@ -106,6 +109,28 @@ def test_branches_are_mapped_by_their_patterns(rows) -> None:
     rows.set_target("2xcuda")
     rows.map_branches((node(rows, "m/a."), node(rows, "m/b.")), "cpu")
     assert [(row.pattern, row.to) for row in rows.screen.branches] == [("m/b.**", "cpu"), ("m/a.**", "cpu")]
+
+
+def test_the_command_of_a_map_writes_what_the_map_says(real, copy) -> None:
+    """Shown with its rules for branches, and run as it is shown."""
+    branch = node(real, "model/head.")
+    real.set_target("2xcuda")
+    real.map_all("cuda:0")
+    real.map_branches((branch,), "cuda:1")
+    said = real.map_command()
+    words = shlex.split(said)
+    assert words[:5] == ["checkpoint-inspector", "remap", str(copy), "-o", f"{copy.parent}/demo.cuda.pth"]
+    assert words[5:7] == ["--map", "path:model/head.**@cuda:1"]
+    assert main(words[1:]) == 0
+    devices = {tensor.path: tensor.device for tensor in open_checkpoint(words[4]).tensors}
+    assert {path for path, device in devices.items() if device == "cuda:1"} == {
+        "model/head.weight",
+        "model/head.bias",
+    }
+    assert set(devices.values()) == {"cuda:0", "cuda:1", "cpu"}  # what Adam keeps on the CPU stays there
+    real.map_as_saved()
+    real.remove_branch("model/head.**")
+    assert real.map_command() == ""
 
 
 def test_rows_as_json(rows) -> None:

@@ -67,6 +67,9 @@ def test_a_series_is_a_table(files: list[str], capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.startswith("3 checkpoints\n")
     assert main(["diff", "--series", "--json", str(Path(files[0]).parent)]) == 0
     assert document(capsys)["tensors"][0]["to_first"] == [None, 1.0]
+    pattern = str(Path(files[0]).with_name("*.pt"))
+    assert main(["diff", "--series", "--json", pattern]) == 0
+    assert document(capsys)["series"] == sorted(map(str, Path(files[0]).parent.glob("*.pt")))
     for given in (files[:1], [*files, files[0]]):
         assert main(["diff", *given]) == 2
         assert "two checkpoints are compared" in capsys.readouterr().err

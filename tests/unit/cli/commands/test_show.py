@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+import inspector
 from inspector.cli.commands import show
 from inspector.errors import CancelledError
 from inspector.resources import demo_path
@@ -60,3 +62,25 @@ def test_interruption_ends_all(cli, monkeypatch) -> None:
     monkeypatch.setattr(show, "_page", cancelled)
     answer = cli("show", "a", "b")
     assert (answer.code, answer.out, answer.err) == (130, "", "")
+
+
+def test_rows_of_missing_bytes_are_marked(cli, tmp_path: Path, monkeypatch) -> None:
+    """The table of a cut file never reads as that of a whole one: in a pipe, on a terminal of any width."""
+    cut = tmp_path / "cut.pth"
+    cut.write_bytes(demo_path().read_bytes()[:500_000])
+    count = len(inspector.open(cut).filter("is:missing"))
+    for width, color in ((80, "never"), (80, "always"), (30, "always")):
+        monkeypatch.setenv("COLUMNS", str(width))
+        rows = [
+            re.sub(r"\x1b\[[\d;]*m", "", row) for row in cli("show", cut, "--color", color).out.splitlines()
+        ]
+        marked = [row for row in rows if re.match(r" *(\d+: )?! ", row)]
+        (optimizer,) = (row for row in marked if row.startswith("! optimizer"))
+        if width == 80:
+            assert (
+                len([row for row in marked if " missing, " in row and not re.search(r"\d missing", row)])
+                == count
+            )
+            assert " 22 missing, " in optimizer
+        assert len(marked) > count > 20, (width, color)
+    assert not re.search(r"^ *! ", cli("show", demo_path()).out, re.MULTILINE)

@@ -41,3 +41,52 @@ def test_without_numpy_nothing_is_read_and_the_code_says_so(cli, monkeypatch) ->
     answer = cli("stats", DEMO, "--scan")
     assert (answer.code, answer.out) == (4, "")
     assert "this needs NumPy" in answer.err
+
+
+def test_a_name_with_a_slash_is_written_and_taken_as_people_know_it(cli, tmp_path: Path) -> None:
+    from tests.builders.pickles import state_dict, storage, tensor
+    from tests.builders.zips import checkpoint
+
+    path = tmp_path / "tf.pt"
+    rows = {"encoder/layer": tensor(storage(), 2), "a~b": tensor(storage("1", location="cuda:9"), 2)}
+    path.write_bytes(checkpoint(state_dict(**rows), {"0": bytes(8), "1": bytes(8)}))
+    assert cli("stats", path, "encoder/layer").out.startswith("encoder/layer  float32  2\n")
+    assert "encoder/layer  is all zeros" in cli("stats", path, "--scan").out
+    (document,) = map(json.loads, cli("stats", path, "encoder/layer", "--json").out.splitlines())
+    assert document["tensor"] == "encoder~1layer"
+    found = cli("check", path, "--full", "--target", "cpu").out
+    assert "- a~b\n" in found
+    assert "at the tensor a~b." in found
+
+
+def test_several_files_are_told_apart_from_tensors(cli, tmp_path: Path, monkeypatch) -> None:
+    """A tensor may be called as what lies here; the name of a checkpoint means the file."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("e-1.pth", "e-2.pth"):
+        Path(weights(tmp_path, w=[1.0, 1.0], model=[2.0, 2.0])).rename(name)
+    Path("w").write_bytes(b"")
+    Path("model").mkdir()
+    rows = [
+        (one["path"], one["tensor"])
+        for one in map(
+            json.loads, cli("stats", "e-1.pth", "e-2.pth", "w", "model", "--json").out.splitlines()
+        )
+    ]
+    assert sorted(rows) == [(file, name) for file in ("e-1.pth", "e-2.pth") for name in ("model", "w")]
+    text = cli("stats", "e-1.pth", "e-2.pth", "w").out
+    assert text.startswith("e-1.pth\nw  float32  ")
+    assert "\n\ne-2.pth\nw  float32  " in text
+    assert text.endswith("\n\n2 files: 2 have their figures above\n")
+
+
+def test_a_folder_is_scanned_and_the_worst_counts(cli, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for name, number in (("a.pth", 1.0), ("b.pth", NAN)):
+        Path(weights(tmp_path, w=[number, 2.0])).rename(tmp_path / "runs" / name)
+    answer = cli("stats", tmp_path / "runs", "--scan")
+    assert answer.code == 1
+    assert answer.out.endswith("2 files: 1 is sound, 1 is not sound\n")
+    assert [line for line in answer.out.splitlines() if line.endswith(".pth")] == [
+        f"{tmp_path}/runs/{name}.pth" for name in "ab"
+    ]
+    assert cli("stats", tmp_path / "runs", "missing", "--scan").code == 2

@@ -14,14 +14,14 @@ def drawn(monkeypatch, width: int, *stages: tuple, encoding: str = "utf-8", colo
     """What a bar of some stages leaves on a terminal, order by order."""
     monkeypatch.setenv("COLUMNS", str(width))
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    bar = Bar(stream, color)
+    ticks = iter(range(0, 1000, 10))
+    bar = Bar(stream, color, lambda: next(ticks))
     for label, total, done, is_counted in stages:
         progress = Progress()
         progress.start(label, total, is_counted=is_counted)
+        bar.show(progress)
         progress.advance(done)
         bar.show(progress)
-        bar.show(progress)
-        bar._rows.refresh()
     bar.hide()
     stream.seek(0)
     return stream.read()
@@ -38,7 +38,8 @@ def test_each_stage_begins_anew(monkeypatch) -> None:
     assert "Finding storages" in stages[0]
     assert any("1,200 of 2,000" in line for line in stages)
     assert any("Copying" in line and "1.5 GB of 3.0 GB" in line for line in stages)
-    assert "Waiting for the disk" in stages[-1]
+    assert "1.5 GB of 3.0 GB, 150 MB/s 0:10 left" in text
+    assert stages[-1].strip() == "Waiting for the disk 0:10"
     assert " of " not in stages[-1]
 
 
@@ -46,7 +47,7 @@ def test_each_stage_begins_anew(monkeypatch) -> None:
 def test_it_is_one_line_that_goes_away(monkeypatch, width) -> None:
     text = drawn(monkeypatch, width, COUNTING, COPYING)
     lines = seen(text.replace("\r", "").split("\x1b[2K"))
-    assert max(width_of(line.strip("\n")) for line in lines) <= width
+    assert max(width_of(line.strip("\n")) for line in lines) < width
     assert text.rpartition("\x1b[2K")[2] == ""
     assert "\x1b[?25l" not in text
 
@@ -54,7 +55,7 @@ def test_it_is_one_line_that_goes_away(monkeypatch, width) -> None:
 def test_colors_and_signs_are_those_of_the_terminal(monkeypatch) -> None:
     plain = drawn(monkeypatch, 80, COPYING, encoding="ascii", color="never")
     assert plain.isascii()
-    assert "m" not in plain.replace("Copying", "").replace("\x1b[2K", "").replace("\x1b[1A", "")
+    assert "m" not in plain.replace("Copying", "")
     assert "━" in drawn(monkeypatch, 80, COPYING)
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import sys
+import re
 
 from inspector.cli.terminal.writer import lay_code
 from inspector.report.page import Code
@@ -26,10 +26,37 @@ def test_code_is_colored_and_stays_as_it_is() -> None:
     assert '\x1b[32m    lines."""\x1b[0m' in lines[7]
 
 
-def test_without_colors_or_a_lexer_it_is_plain(monkeypatch) -> None:
+def test_each_part_has_its_color() -> None:
+    lines = lay_code(Code(LINES), paint())
+    parts = re.findall(r"\x1b\[([\d;]+)m([^\x1b]+)\x1b\[0m", "\n".join(lines))
+    assert parts == [
+        *[("35", "import"), ("2", "# weights alone"), ("32", '"a×b.pth"'), ("35", "True")],
+        *[
+            ("35", "def"),
+            ("34", "move"),
+            ("34", "int"),
+            ("33", "0"),
+            ("32", '"""Two'),
+            ("32", '    lines."""'),
+        ],
+        *[("35", "return"), ("35", "and"), ("33", "1")],
+    ]
+
+
+def test_what_is_cut_off_or_no_python_stays_as_it_is() -> None:
+    for lines in (
+        ("x = (1,", ""),
+        ("$ x ?", "'"),
+        ('"""open',),
+        ("  a", " b"),
+        ('f"{{a}} {b!r:>{c}}" \t',),
+        ("",),
+    ):
+        assert tuple(seen(lay_code(Code(lines), paint()))) == lines
+
+
+def test_without_colors_it_is_plain() -> None:
     assert tuple(lay_code(Code(LINES), PLAIN)) == LINES
-    monkeypatch.setitem(sys.modules, "pygments.lexers.python", None)
-    assert tuple(lay_code(Code(LINES), paint())) == LINES
 
 
 def test_nothing_in_it_is_obeyed() -> None:

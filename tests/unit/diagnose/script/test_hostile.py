@@ -54,7 +54,8 @@ def test_every_walk_ends(monkeypatch: pytest.MonkeyPatch) -> None:
             found[name] = follow(START + text + "\ntorch.load('sd_cuda.pth')\n", "sd_cuda.pth", "cpu").kind
         except ModelError:
             found[name] = "refused"
-    assert {name: kind for name, kind in found.items() if kind != "load-fails"} == {"long sums": "refused"}
+    assert found.pop("long sums") in {"refused", "load-fails"}  # Python's own parser refuses it up to 3.11
+    assert set(found.values()) == {"load-fails"}, found
 
 
 def test_huge_files_are_not_read_whole(tmp_path: Path) -> None:
