@@ -18,6 +18,7 @@ from inspector.containers.opening import open_path, read_container
 from inspector.containers.source import Source
 from inspector.containers.storage_reader import StorageReader
 from inspector.errors import ContainerError, ValuesError
+from inspector.worker.blocks import dequantized
 
 Read = Callable[[int, int], bytes]
 _KEPT: dict[tuple[object, ...], Container] = {}
@@ -35,7 +36,8 @@ class TensorBytes:
 
         Args:
             place: Its `key`, its size as `nbytes`, the `part` that it is in, empty where there is one file;
-                and its `file_offset`, None where it is compressed or in chunks.
+                and its `file_offset`, None where it is compressed or in chunks; of quantized blocks also
+                their type as `blocks`, and how many bytes their numbers have.
         """
         nbytes = int(place["nbytes"])
         if place["file_offset"] is None:
@@ -44,6 +46,9 @@ class TensorBytes:
             source = self._source.part_at(place["part"]) if place["part"] else self._source
             start = int(place["file_offset"])
             read = partial(_read_plain, source, start)
+        blocks = place.get("blocks")
+        if blocks:
+            return partial(_read_inside, dequantized(read, blocks, nbytes), int(place["numbers_nbytes"]))
         return partial(_read_inside, read, nbytes)
 
     def refuse_changed(self) -> None:
