@@ -753,25 +753,19 @@ def refuse_lookalike(source: Source) -> None:
             "the file is empty", where=source.path, remedy="fetch or copy it again", form="empty"
         )
     name = os.path.basename(source.path)  # noqa: PTH119 - the path is a text, maybe of no file name at all
-    error = name_lookalike(Look(head, source.file_nbytes, name), source.path) or _beside_graph(source)
+    error = name_lookalike(Look(head, source.file_nbytes, name), source.path)
     if error is None:
         return
     error.what += packed_with(source)
     raise error
 
 
-def _beside_graph(source: Source) -> CheckpointError | None:
-    """Return that a file holds the weights of OpenVINO, which have no mark: their graph lies beside them."""
-    stem, suffix = os.path.splitext(source.path)  # noqa: PTH122 - a text
-    if suffix != ".bin" or not os.path.isfile(f"{stem}.xml"):  # noqa: PTH113 - a text
+def name_weights(path: str, graph: bytes) -> NotACheckpointError | None:
+    """Return that a file holds the weights of OpenVINO, which have no mark, by the graph beside them."""
+    if _OPENVINO.match(graph) is None:
         return None
-    from inspector.containers.packed import open_source  # noqa: PLC0415 - few files lie beside a graph
-
-    with suppress(CheckpointError, OSError), open_source(f"{stem}.xml") as graph:
-        if _OPENVINO.match(graph.read_upto(0, _LOOK_NBYTES)):
-            what = "this holds the weights of an OpenVINO model"
-            return NotACheckpointError(what, where=source.path, remedy=_RUN_OPENVINO, form="openvino-weights")
-    return None
+    what = "this holds the weights of an OpenVINO model"
+    return NotACheckpointError(what, where=path, remedy=_RUN_OPENVINO, form="openvino-weights")
 
 
 def packed_with(source: Source) -> str:

@@ -177,6 +177,7 @@ _MACHINE_CODE = (".so", ".o", ".cubin", ".hsaco", ".dll", ".pyd", ".dylib")
 _MOST_JSON_NBYTES = 1 << 26
 # What `load` in `torch/export/__init__.py` returns of all programs, and `load_package` of all models.
 _DEFAULT_MODEL = "model"
+LOAD_ONE = "torch.export.load"
 LOAD_ALL = "torch.export.pt2_archive._package.load_pt2"
 LOAD_COMPILED = "torch._inductor.aoti_load_package"
 LOAD_NAMED = "torch._inductor.package.load_package"
@@ -401,7 +402,7 @@ class _Reading(InnerFiles):
             return OwnLoader(call, compiled, is_compiled=True, made_for=made_for)
         if programs == (_DEFAULT_MODEL,) and not compiled:
             return None
-        call = "torch.export.load" if programs == (_DEFAULT_MODEL,) else LOAD_ALL
+        call = LOAD_ONE if programs == (_DEFAULT_MODEL,) else LOAD_ALL
         return OwnLoader(call, programs, made_for=made_for) if programs else None
 
     def has_program(self) -> bool:
@@ -449,7 +450,7 @@ class ExportedProgram(ZipFormat):
 
     name = "pt2"
     what = "a torch.export archive"
-    loader = "torch.export.load"
+    loader = LOAD_ONE
     own = OWN
     cannot = (
         Cannot(

@@ -76,7 +76,7 @@ ARCHIVES: dict[str, Archive] = {
         is_imported=False,
     ),
     "pt2": Archive(
-        loader="",
+        loader="torch.export.load",
         words="an exported program, whose loader unpickles whatever stands beside its graph",
         otherwise="does not read it",
         refusal="It finds no data.pkl in it: an exported program is read by torch.export alone.",
@@ -105,7 +105,7 @@ ARCHIVES: dict[str, Archive] = {
 }
 """By the name of the format."""
 _COMPILED = Archive(
-    loader="",
+    loader="torch._inductor.aoti_load_package",
     words="a compiled model, whose loader runs the machine code in it",
     otherwise="does not read it",
     refusal="It finds no data.pkl in it: a compiled model is read by AOTInductor alone.",
@@ -136,9 +136,8 @@ def judge_archive(checkpoint: Checkpoint) -> ArchiveVerdict | None:
     archive = _COMPILED if own is not None and own.is_compiled else ARCHIVES.get(checkpoint.format)
     if archive is None:
         return None
-    if not archive.loader:
-        call = loader_of(checkpoint)
-        archive = archive._replace(loader=call, runs=archive.runs.format(loader=call))
+    call = loader_of(checkpoint)
+    archive = archive._replace(loader=call, runs=archive.runs.format(loader=call))
     verdicts: list[GlobalVerdict] = [
         "unknown" if use.name.startswith(archive.own) else judge_global(use.name)
         for use in checkpoint.globals

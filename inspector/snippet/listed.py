@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from inspector.containers.container import OwnLoader
 from inspector.containers.element_types import ITEMSIZES, NOT_DEQUANTIZED
 from inspector.containers.formats import format_of
-from inspector.containers.pt2 import LOAD_NAMED
+from inspector.containers.pt2 import LOAD_NAMED, LOAD_ONE
 from inspector.containers.safetensors import BY_DTYPE
 from inspector.errors import PlanError
 from inspector.model.checkpoint import Checkpoint
@@ -39,7 +39,8 @@ from inspector.units import escape_text
 
 # What the code itself takes care of: it opens what is packed, and asks for objects.
 _HANDLED = frozenset({ObstacleKind.GZIP, ObstacleKind.OBJECTS})
-_BY_COPY = frozenset({"distcp"})  # whose code reads a copy in any case
+_BY_COPY = {"distcp": True}  # whose code reads a copy in any case
+_FILL_MODELS = {"dcp": frozenset({"distributed"})}  # styles that need one
 # What stops the loader, and not us.
 _CONVERTED = frozenset(
     {
@@ -57,15 +58,16 @@ _MOST_NAMED = 4
 @once
 def loader_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     """Return what stops the loader of a file whatever the code says, as `check` tells it."""
-    found = find_obstacle(checkpoint) if checkpoint.format not in _BY_COPY else None
+    found = None if _BY_COPY.get(checkpoint.format) else find_obstacle(checkpoint)
     return None if found is None or found.kind in _HANDLED else found
 
 
 def listed_styles(checkpoint: Checkpoint) -> tuple[str, ...]:
     """List the styles of a file whose format has a loader of its own."""
     offered = unopened_styles(checkpoint.format, checkpoint.path)
-    if checkpoint.format == "dcp" and not take_inventory(checkpoint).models:
-        offered = tuple(style for style in offered if style != "distributed")  # which fills models
+    filling = _FILL_MODELS.get(checkpoint.format, frozenset())
+    if filling and not take_inventory(checkpoint).models:
+        offered = tuple(style for style in offered if style not in filling)
     return offered
 
 
@@ -105,16 +107,23 @@ def render_listed(
     """Write the code for a file that another loader than `torch.load` reads."""
     if checkpoint.own_loader is not None:
         return _of_own_loader(path, checkpoint.own_loader, target, device or choose_device(target))
-    if checkpoint.format == "gguf":
-        return _gguf(checkpoint, path, target)
-    if checkpoint.format == "dcp":
-        return _dcp(
-            checkpoint, path, target, device or choose_device(target), in_place=style == "distributed"
-        )
+    known = _BY_FORMAT.get(checkpoint.format)
+    if known is not None:
+        return known(checkpoint, path, target, style, device)
+    return _unlisted(checkpoint, path, target, style, device)
+
+
+def _unlisted(checkpoint: Checkpoint, path: str, target: Profile, style: str, device: Device | None) -> str:
+    """Write the code that only the format decides."""
     inside = next((str(row.keys[0]) for row in checkpoint.tensors if row.keys), "")
     form = TIED if checkpoint.tied else checkpoint.format
-    code = render_unopened(form, path, target, style=style, device=device, inside=inside)
-    return _needed_release(checkpoint) + code if checkpoint.format == "safetensors" else code
+    return render_unopened(form, path, target, style=style, device=device, inside=inside)
+
+
+def _safetensors(
+    checkpoint: Checkpoint, path: str, target: Profile, style: str, device: Device | None
+) -> str:
+    return _needed_release(checkpoint) + _unlisted(checkpoint, path, target, style, device)
 
 
 def _needed_release(checkpoint: Checkpoint) -> str:
@@ -140,7 +149,7 @@ def _of_own_loader(path: str, own: OwnLoader, target: Profile, device: Device) -
         load = call(f"model = {name if named else own.call}(", literal(path), *named)
         lines = [_RUNS_MACHINE_CODE, *(rest if others else ()), *load]
         return code_of(ANY, lines, needs=needs, uses_torch=not named)
-    if own.call == format_of("pt2").loader:
+    if own.call == LOAD_ONE:
         return render_unopened("pt2", path, target, device=device)
     move = () if device.is_cpu else (f"program = move_to_device_pass(program, {device.code})",)
     needs = ["from torch.export.passes import move_to_device_pass"] if move else []
@@ -162,7 +171,7 @@ def _of_own_loader(path: str, own: OwnLoader, target: Profile, device: Device) -
 _NAMES = {"float64": "F64", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64"}
 
 
-def _gguf(checkpoint: Checkpoint, path: str, target: Profile) -> str:
+def _gguf(checkpoint: Checkpoint, path: str, target: Profile, _style: str, _device: Device | None) -> str:
     """Write code that asks `gguf` to dequantize what it can, and takes plain numbers as they are."""
     dtypes = {row.dtype for row in checkpoint.tensors}
     plain = sorted(_NAMES[dtype] for dtype in dtypes & _NAMES.keys())
@@ -193,13 +202,15 @@ def _set_of(names: Sequence[str]) -> str:
 # --- DCP ----------------------------------------------------------------------------------------------------
 
 
-def _dcp(checkpoint: Checkpoint, path: str, target: Profile, device: Device, *, in_place: bool) -> str:
+def _dcp(checkpoint: Checkpoint, path: str, target: Profile, style: str, device: Device | None) -> str:
     """Write code that looks for models under the keys that they were saved under."""
     inventory = take_inventory(checkpoint)
     placement = place_devices(checkpoint, target, (), inventory.models)
     request = build_request(checkpoint, inventory, placement, target, path)
     folder = dcp_folder(path)
-    return _in_place(request, folder, device) if in_place else _by_one_file(request, folder, device)
+    device = device or choose_device(target)
+    write = _in_place if style in _FILL_MODELS[checkpoint.format] else _by_one_file
+    return write(request, folder, device)
 
 
 def _by_one_file(request: Request, folder: str, device: Device) -> str:
@@ -253,3 +264,11 @@ def _nested(head: str, models: Sequence[tuple[str, Keys]]) -> str | Bracketed:
             below.setdefault(str(keys[0]), []).append((name, keys[1:]))
     items = tuple(_nested(f"{literal(key)}: ", inside) for key, inside in below.items())
     return Bracketed(head=f"{head}{{", items=items, tail="}")
+
+
+_BY_FORMAT: dict[str, Callable[[Checkpoint, str, Profile, str, Device | None], str]] = {
+    "safetensors": _safetensors,
+    "gguf": _gguf,
+    "dcp": _dcp,
+}
+"""What writes code for a file of a format that the listing says more of."""
