@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from typing import NamedTuple, cast
 
 from inspector.containers.base import Cannot, Format, no_copy_of
@@ -26,11 +27,11 @@ from inspector.containers.element_types import ITEMSIZES
 from inspector.containers.folder import Folder, leads_out
 from inspector.containers.gathered import ZSTD, tile
 from inspector.containers.notes import AMBIGUOUS, Note, NoteKind, are_files, listed, shown
-from inspector.containers.packed import inflated_part
+from inspector.containers.packed import inflated_part, inflated_start
 from inspector.containers.packings import can_open_zstd
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id, rename_storage
 from inspector.containers.programs import Programs
-from inspector.containers.source import Source, Window
+from inspector.containers.source import BytesSource, Source, Window
 from inspector.containers.zip.archive import read_torchzip
 from inspector.containers.zip.directory import (
     END,
@@ -213,6 +214,7 @@ _LOADER = "torch.distributed.checkpoint.FileSystemReader"
 _DECIDES = "the tensors that it is loaded into decide"
 _MOST_OTHERS, _MOST_CHUNKS = 64, 1_000  # a chunk takes half a millisecond
 _ZSTD = ("stream.zstd/1",)  # `ZStandard` in torch's `checkpoint/_extension.py`
+_ZSTD_HEAD_NBYTES = 1 << 18
 _LATE = frozenset({"safetensors", "transformed", ZSTD})  # what came later than the restriction of chunks
 _HARMLESS = OWN_NAMES | {"torch.Size", "torch.serialization._get_layout"}
 _MORE_VALUES, _MOST_VALUES = 2, 8_000_000  # a tensor of two chunks is 80 of them
@@ -388,7 +390,21 @@ class _Joining:
         if info.offset + info.length > self._files.sizes[name]:
             self._short[name] = None
             return _Place(-1, file=name)
-        return _Place(number, ZSTD if is_zstd else self._packing(name, info.offset), name)
+        if is_zstd:
+            packing = self._packings[name] = self._inside_zstd(name, info)
+            return _Place(number, ZSTD, name) if packing == "zip" else _Place(-1, file=name)
+        return _Place(number, self._packing(name, info.offset), name)
+
+    def _inside_zstd(self, name: str, info: Stored) -> str:
+        """Return what is in the parts that zstd compressed: torch loses its place as it writes no zips."""
+        if name in self._packings:
+            return self._packings[name]
+        with suppress(CheckpointError):
+            head = self._source(name).read_upto(info.offset, min(info.length, _ZSTD_HEAD_NBYTES))
+            packed = BytesSource(head, name)
+            if inflated_start(packed, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE:
+                return "zip"
+        return "safetensors"
 
     def _packing(self, name: str, offset: int) -> str:
         """Return what the tensors of a file are packed in: the same for all of them."""

@@ -382,7 +382,7 @@ UNPACKERS: dict[str, Unpack] = {
 
 
 ZSTD = "zstd"
-"""What a chunk is packed in that is compressed by itself: a zip or a safetensors file is in it."""
+"""What a chunk is packed in that is compressed by itself: a zip is in it."""
 _MOST_AROUND = 1 << 20  # of what is written around the elements of a chunk
 _AHEAD_NBYTES = 1 << 20
 _ALL_AHEAD_NBYTES = 32 << 20
@@ -478,11 +478,8 @@ class GatheredReader:
         if place is None:
             if chunk.part < 0:
                 raise DamagedError("a file is missing that part of a tensor is in", where=self._gathered.name)
-            source, packing = self._source(chunk), chunk.packing
-            if packing == ZSTD:
-                packing = "zip" if source.read_upto(0, 2) == b"PK" else "safetensors"
-                chunk_inside = chunk._replace(offset=0, length=source.nbytes)
-            else:
-                chunk_inside = chunk
-            place = self._places[chunk] = UNPACKERS[packing](source, self._gathered, chunk_inside)
+            source, inside = self._source(chunk), chunk
+            if chunk.packing == ZSTD:
+                inside = chunk._replace(offset=0, length=source.nbytes, packing="zip")
+            place = self._places[chunk] = UNPACKERS[inside.packing](source, self._gathered, inside)
         return place

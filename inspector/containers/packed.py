@@ -100,6 +100,14 @@ def inflated_part(source: Source, offset: int, length: int, most: int) -> Source
     return BytesSource(data, source.path)
 
 
+def inflated_start(source: Source, nbytes: int) -> bytes:
+    """Return the first bytes of the inside of a source; of what is not compressed, its own."""
+    from inspector.containers.packings import packing_of  # noqa: PLC0415 - as above
+
+    packing = packing_of(source.read_upto(0, _LOOK_NBYTES))
+    return (source if packing is None else PackedSource(source, packing=packing)).read_upto(0, nbytes)
+
+
 def unpacked(source: Source, head: bytes, limits: Limits) -> Source:
     """Return the inside of a source that begins so, or the source where it only looks packed."""
     if head.startswith(MAGIC):

@@ -14,6 +14,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint import _extension, filesystem
+from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
 from inspector.cli import main
 from inspector.containers.notes import NoteKind
@@ -206,3 +207,20 @@ def test_gguf_is_asked_for_what_it_can_do(tmp_path: Path, monkeypatch: pytest.Mo
         "I8": torch.int8,
         "F64": torch.int8,
     }
+
+
+def test_parts_that_torch_itself_writes_wrong_are_lost(tmp_path: Path) -> None:
+    """It counts the bytes of safetensors before they are compressed, and cannot read them."""
+    pytest.importorskip("zstandard", reason="torch writes such parts with it")
+    writer = filesystem.FileSystemWriter(
+        tmp_path / "z",
+        serialization_format=filesystem.SerializationFormat.SAFETENSORS,
+        _extensions=[_extension.ZStandard()],
+    )
+    dcp.save({"model": torch.nn.Linear(300, 200).state_dict()}, storage_writer=writer)
+    with pytest.raises(BaseException, match=r"(?i)zstd|frame"):
+        dcp_to_torch_save(tmp_path / "z", tmp_path / "z.pth")
+    checkpoint = open_checkpoint(str(tmp_path / "z"))
+    assert checkpoint.refusal
+    with pytest.raises(PlanError):
+        render(checkpoint, style=None, target=CPU_ONLY)
