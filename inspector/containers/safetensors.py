@@ -415,6 +415,7 @@ class Safetensors(Format):
     loader = "safetensors.torch.load_file"
     device_from = "load_file(path, device=...) decides"
     suffix = ".safetensors"
+    reads_by_name = True
     copied_as = "state-dict"
     cannot = (
         Cannot(

@@ -79,7 +79,7 @@ def page_actions(pages: tuple[Page, ...], first: int = 0) -> tuple[Action, ...]:
             _V,
             page.text,
             partial(_C.on_page, page=page.id),
-            tuple(filter(None, (page_key(place),))),
+            tuple(filter(None, (page_key(place), *page.old_keys))),
             page.icon,
             "ready",
             2,

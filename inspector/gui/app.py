@@ -562,7 +562,7 @@ def screenshot(
             if target is not None and window.session is not None:
                 window.session.choose_machine(target)
             window.workspace.pages.open_page(page)
-            if page == "tensor":
+            if page in {"tensor", "values"}:
                 _select_first_tensor(window)
             _wait(lambda: window.is_drawn)
         for _ in range(5):  # texts that wrap settle from round to round

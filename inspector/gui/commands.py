@@ -74,6 +74,7 @@ class Commands(QObject):
     """The slots behind the actions and the widgets of one window."""
 
     code_copied = Signal()
+    tensor_code_copied = Signal()
     error_wanted = Signal()
 
     def __init__(self, window: Frame, theme: Theme) -> None:
@@ -189,6 +190,29 @@ class Commands(QObject):
         if screen is not None and screen.code is not None:
             self.copy(screen.code.text)
             self.code_copied.emit()
+
+    def on_save_tensor(self) -> None:
+        """Save the selected tensor as a file that can hold it; its page tells what becomes of that."""
+        screen, session = self.shown, self.session
+        if screen is None or session is None or not screen.values.forms:
+            return
+        from inspector.session.values.taking import file_stem
+
+        forms = {f"{words} (*{suffix})": suffix for suffix, words in screen.values.forms}
+        first = next(iter(forms.values()))
+        proposed = str(PurePath(screen.path).parent / f"{file_stem(screen.values.title)}{first}")
+        path, chosen = QFileDialog.getSaveFileName(self._window, "Save tensor", proposed, ";;".join(forms))
+        if path:
+            is_named = PurePath(path).suffix.lower() in forms.values()
+            session.save_values(path if is_named else f"{path}{forms.get(chosen, first)}")
+            self.on_page("tensor")
+
+    def on_copy_tensor_code(self) -> None:
+        screen, session = self.shown, self.session
+        code = session.tensor_code(screen.selected) if session and screen and screen.selected else ""
+        if code:
+            self.copy(code)
+            self.tensor_code_copied.emit()
 
     def on_copy_command(self) -> None:
         text = self.session.map_command() if self.session is not None else ""

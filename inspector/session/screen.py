@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from inspector.report.details import FactGroup
     from inspector.report.outline.flat import FlatRows
     from inspector.report.outline.strip import Strip
+    from inspector.report.overview import Overview
     from inspector.report.query import Query
     from inspector.report.tree import Tree
     from inspector.session.export.page import ExportPage
@@ -233,7 +234,7 @@ class Screen:
     what the file looked like when it was read and `on_disk` what it looked like since, None when it was
     gone; `parts` are the files that it is read from, where there are several; `export` is None without an
     export.
-    `module_map` is None until the map page was looked at; `marks` are the searches of the charts' parts that
+    `module_map` is None until the map was looked at; `marks` are the searches of the charts' parts that
     the selected row belongs to.
     `selected` is the tree node whose facts are shown, or None; `strip` has those in short, or the sum of
     several selected rows, and `can_go` is whether one was selected before it, and one after. `matches` is
@@ -276,6 +277,7 @@ class Screen:
     branches: tuple[BranchRow, ...] = ()
     charts: tuple[Chart, ...] = ()
     forecast: ForecastPage | None = None
+    overview: Overview | None = None
     tensor: tuple[FactGroup, ...] = ()
     findings: tuple[FindingRow, ...] = ()
     error_text: str = ""

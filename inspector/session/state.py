@@ -81,7 +81,8 @@ class State:
         export: How far an export is; None without one.
         style: The chosen style of code; empty for the one that fits the file best.
         edits: Changes of the map that can be undone, the last one last.
-        map_by: What the map of modules is colored by; None as long as it was not looked at.
+        looks_at_map: Whether the map of modules was looked at.
+        map_by: What it is colored by; None for what tells most of a file.
         watches_values: Whether the values of the selected tensor are looked at.
         slice: The slice of it that was chosen; None for the first.
     """
@@ -116,6 +117,7 @@ class State:
     edits: tuple[MapEdit, ...] = ()
     undone: tuple[MapEdit, ...] = ()
     log: tuple[LogLine, ...] = ()
+    looks_at_map: bool = False
     map_by: Property | None = None
     map_root: int = 0
     watches_values: bool = False

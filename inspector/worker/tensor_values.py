@@ -109,7 +109,7 @@ def _cells(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  #
 
 
 def _rows(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  # noqa: ANN401 - the same
-    yield from saved_rows(head["tensor"], opened)
+    yield from saved_rows(head["tensor"], opened, is_stored=head.get("is_stored", False))
 
 
 def _rank(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  # noqa: ANN401 - the same

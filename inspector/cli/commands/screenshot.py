@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", choices=_THEMES, default="light", help="the colors; default: light")
     parser.add_argument(
         "--page",
-        choices=("memory", "map", "tensor", "findings", "code", "file", "values"),
+        choices=("overview", "memory", "map", "tensor", "findings", "code", "file", "values"),
         default="memory",
         help="the page at the right; default: memory",
     )

@@ -77,7 +77,7 @@ class Plot:
             axis.setTicks([])
             axis.setLabel()
             (axis.setWidth if side == "left" else axis.setHeight)(0)
-        self._grid.setContentsMargins(*drawing.margins)
+        self.set_margins(*drawing.margins)
         self._box.invertY(drawing.is_down)
         drawing.draw(self, tokens)
         self._drawing = drawing
@@ -91,6 +91,10 @@ class Plot:
         self._grid.activate()
         area = QRectF(self._box.geometry())
         return area.united(QRectF(area.topLeft(), QSizeF(1, 1)))
+
+    def set_margins(self, left: float, top: float, right: float, bottom: float) -> None:
+        """Leave room around the axes."""
+        self._grid.setContentsMargins(left, top, right, bottom)
 
     def advance(self, text: str, *, small: bool = False) -> float:
         return QFontMetricsF(self._small if small else self._font).horizontalAdvance(text)
@@ -198,7 +202,7 @@ class Plot:
         item.setPen(pen)
         self._note(item)
 
-    def fill(self, area: QRectF, color: QColor, radius: float, *, corners: bool = False) -> None:
+    def fill(self, area: QRectF, color: QColor | QBrush, radius: float, *, corners: bool = False) -> None:
         path = QPainterPath()
         path.addRoundedRect(area, radius, radius)
         if corners:

@@ -116,6 +116,7 @@ def picture(plane: Plane, most: tuple[int, int]) -> dict[str, Any]:
         "cells": base64.b64encode(cells.tobytes()).decode(),
         "levels": base64.b64encode(levels.tobytes()).decode(),
         "limit": limit,
+        "is_clipped": bool((np.abs(cells) > limit).any()),
     }
 
 
@@ -169,8 +170,10 @@ def _text(value: Any, digits: int) -> str:  # noqa: ANN401 - a number of NumPy's
     return f"{value:.{digits}g}" if digits else str(value)
 
 
-def saved_rows(request: Request, opened: TensorBytes) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield all values in the order of rows, as NumPy's own types; before them their type."""
+def saved_rows(
+    request: Request, opened: TensorBytes, *, is_stored: bool = False
+) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield all values in the order of rows, as NumPy's types or as they are stored; their type first."""
     if request.get("axis") is not None:
         raise ValuesError("tensors with a scale for each channel cannot be saved as an array")
     plane = Plane(request, opened, {"row": None, "column": None, "index": []})  # which refuses what it must
@@ -182,7 +185,8 @@ def saved_rows(request: Request, opened: TensorBytes) -> Iterator[tuple[dict[str
     if not prod(view.shape):
         return
     for block in row_blocks(row_view, view.itemsize, read, Progress()):
-        values = plane.converted(codes_of(block, view.dtype, swapped=view.swapped))
+        codes = codes_of(block, view.dtype, swapped=view.swapped)
+        values = codes if is_stored else plane.converted(codes)
         yield {"done": len(block)}, np.ascontiguousarray(values).tobytes()
 
 

@@ -52,7 +52,7 @@ def check_map(case: Case) -> None:
     stored = sum(row.nbytes for row in document.checkpoint.storages if not row.missing)
     state = State(phase="ready", path=str(case.path), document=document)
     for by in PROPERTIES:
-        page = compose(replace(state, map_by=by)).module_map
+        page = compose(replace(state, looks_at_map=True, map_by=by)).module_map
         assert page is not None
         cells = lay_out(page.areas, 0, 500, 400).cells
         assert sum(cell.nbytes for cell in cells) == stored
