@@ -306,6 +306,7 @@ class _Joining:
         self._values = Values(files.programs, limits, progress, set(names))
         self._numbers: dict[str, int] = {}
         self._packings: dict[str, str] = {}
+        self._are_zips: dict[str, bool] = {}
         self._gathered: dict[str, Gathered] = {}
         self._storage_ids: dict[str, StorageId] = {}
         self._stored: dict[str, StoredBytes] = {}
@@ -391,20 +392,19 @@ class _Joining:
             self._short[name] = None
             return _Place(-1, file=name)
         if is_zstd:
-            packing = self._packings[name] = self._inside_zstd(name, info)
-            return _Place(number, ZSTD, name) if packing == "zip" else _Place(-1, file=name)
+            is_zip = self._are_zips.setdefault(name, self._is_zip_in_zstd(name, info))
+            return _Place(number, ZSTD, name) if is_zip else _Place(-1, file=name)
         return _Place(number, self._packing(name, info.offset), name)
 
-    def _inside_zstd(self, name: str, info: Stored) -> str:
-        """Return what is in the parts that zstd compressed: torch loses its place as it writes no zips."""
-        if name in self._packings:
-            return self._packings[name]
+    def _is_zip_in_zstd(self, name: str, info: Stored) -> bool:
+        """Return whether the parts of a file that zstd compressed are zips: torch misplaces all others."""
+        if name in self._are_zips:
+            return self._are_zips[name]
         with suppress(CheckpointError):
             head = self._source(name).read_upto(info.offset, min(info.length, _ZSTD_HEAD_NBYTES))
-            packed = BytesSource(head, name)
-            if inflated_start(packed, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE:
-                return "zip"
-        return "safetensors"
+            found = inflated_start(BytesSource(head, name), len(LOCAL_SIGNATURE))
+            return found == LOCAL_SIGNATURE
+        return False
 
     def _packing(self, name: str, offset: int) -> str:
         """Return what the tensors of a file are packed in: the same for all of them."""
@@ -501,7 +501,8 @@ class _Joining:
         if self._short or self._unread:
             return _TORN
         # Its reader asks torch.load for each tensor, whatever the writer was told.
-        return _NO_ZIP if "safetensors" in self._packings.values() else ""
+        is_other = "safetensors" in self._packings.values() or not all(self._are_zips.values())
+        return _NO_ZIP if is_other else ""
 
     # --- notes ----------------------------------------------------------------------------------------------
 
