@@ -22,6 +22,7 @@ Need = Literal[
     "nothing",
     "file",
     "ready",
+    "compare",
     "code",
     "export",
     "undo",
@@ -94,7 +95,7 @@ ACTIONS = (
     Action("demo", _F, "Open the &demo checkpoint", _C.on_demo, icon="spark"),
     Action("reload", _F, "&Reload", _C.on_reload, ("F5", "Ctrl+R"), "reload", "file", 1, on_toolbar=True),
     Action("check", _F, "Chec&k every byte", _C.on_check, (), "shield", "ready", 1),
-    Action("compare", _F, "Comp&are with\u2026", _C.on_compare, ("Ctrl+D",), "swap", "ready", 1),
+    Action("compare", _F, "Comp&are with\u2026", _C.on_compare, ("Ctrl+D",), "swap", "compare", 1),
     Action("series", _F, "Compare a &series of checkpoints\u2026", _C.on_series, group=1),
     Action("export", _F, "&Export fixed copy\u2026", _C.on_export, ("Ctrl+E",), "export", "export", 2),
     Action("undo", _F, "&Undo the change to this file", _C.on_undo, needs="undo", group=2),
@@ -147,8 +148,9 @@ def is_usable(action: Action, screen: Screen) -> bool:
     ready = screen.phase == "ready"
     return {
         "nothing": True,
-        "file": ready or screen.phase == "failed",
+        "file": screen.phase in {"ready", "checkpoints", "failed"},
         "ready": ready,
+        "compare": ready or screen.phase == "checkpoints",
         "code": ready and screen.code is not None,
         "export": ready and screen.can_export,
         "undo": ready and screen.can_undo,

@@ -42,13 +42,17 @@ class Frame(QMainWindow):
     """
 
     comparison_wanted = Signal(object)  # two paths: a str would lose bytes of names that are no UTF-8
-    series_wanted = Signal(object)  # a folder
+    series_wanted = Signal(object)  # a folder, or several files
     session: Session | None = None
     shown: Screen | None = None
     search: SearchBox
 
     @property
     def tree(self) -> TensorTreeView:
+        raise NotImplementedError
+
+    def compare_selected(self) -> None:
+        """Compare the checkpoints of a folder that are selected."""
         raise NotImplementedError
 
     def show_page(self, page: str, *, at_once: bool = False) -> None:
@@ -101,6 +105,9 @@ class Commands(QObject):
             self._window.open_paths(paths)
 
     def on_compare(self) -> None:
+        if self.shown is not None and self.shown.phase == "checkpoints":
+            self._window.compare_selected()
+            return
         folder = self._folder()
         path, _ = QFileDialog.getOpenFileName(self._window, "Compare with", folder, _FILTERS)
         if path:
@@ -109,17 +116,19 @@ class Commands(QObject):
     def _folder(self) -> str:
         """Return the folder of the file, none of which is chosen: to compare it with itself says nothing."""
         path = self._window.shown.path if self._window.shown else ""
+        if self._window.shown is not None and self._window.shown.phase == "checkpoints":
+            return path
         return str(PurePath(path).parent) if path else start_folder()
 
     def on_series(self) -> None:
         folder = self._folder()
         path = QFileDialog.getExistingDirectory(self._window, "Compare the checkpoints in a folder", folder)
         if path:
-            self._window.series_wanted.emit(path)
+            self._window.series_wanted.emit((path,))
 
     def on_open_folder(self) -> None:
         folder = self._folder()
-        path = QFileDialog.getExistingDirectory(self._window, "Open a folder as one checkpoint", folder)
+        path = QFileDialog.getExistingDirectory(self._window, "Open a folder", folder)
         if path:
             self._window.open_paths([path])
 

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from inspector.report.query import Query
     from inspector.report.tree import Tree
     from inspector.session.export.page import ExportPage
+    from inspector.session.folder import FolderPage
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
 
-Phase = Literal["empty", "opening", "ready", "failed"]
+Phase = Literal["empty", "opening", "checkpoints", "ready", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
 
 
@@ -234,6 +235,7 @@ class Screen:
     what the file looked like when it was read and `on_disk` what it looked like since, None when it was
     gone; `parts` are the files that it is read from, where there are several; `export` is None without an
     export.
+    `folder` has the checkpoints of a folder that is none itself.
     `module_map` is None until the map was looked at; `marks` are the searches of the charts' parts that
     the selected row belongs to.
     `selected` is the tree node whose facts are shown, or None; `strip` has those in short, or the sum of
@@ -262,6 +264,7 @@ class Screen:
     parts: tuple[str, ...] = ()
     progress: Progress | None = None
     failure: FailurePage | None = None
+    folder: FolderPage | None = None
     banner: Banner | None = None
     safety: Chip | None = None
     targets: tuple[Choice, ...] = ()
@@ -309,6 +312,11 @@ class Screen:
     taken: TakenPage | None = None
     scalars: Mapping[int, str] | None = None
     row_marks: Marks = NO_MARKS
+
+    @property
+    def is_on_its_way(self) -> bool:
+        """Whether a file is being opened, or the checkpoints of a folder are read."""
+        return self.phase == "opening" or (self.folder is not None and bool(self.folder.reading))
 
     @property
     def awaits_map(self) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from inspector.session.document import Document
     from inspector.session.export.page import Destination, ExportDraft, ExportWish
     from inspector.session.export.work import Outcome
+    from inspector.session.folder import FolderState
     from inspector.session.history import MapEdit
     from inspector.session.log import LogLine
     from inspector.session.operations import Job
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 THIS = "this"
 Picks = tuple[tuple[tuple[int, ...], bool], ...]
-OPEN, PROBE, EXPORT, SEARCH = "open", "probe", "export", "search"
+OPEN, FOLDER, PROBE, EXPORT, SEARCH = "open", "folder", "probe", "export", "search"
 """Kinds of jobs that decide what is shown."""
 
 
@@ -90,6 +91,7 @@ class State:
     phase: Phase = "empty"
     path: str = ""
     document: Document | None = None
+    folder: FolderState | None = None
     on_disk: Stamp | None = None
     beside: tuple[int, int] = (0, 0)
     failure: FailurePage | None = None
@@ -163,6 +165,7 @@ class State:
             phase="empty",
             path="",
             document=None,
+            folder=None,
             on_disk=None,
             beside=(0, 0),
             failure=None,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads would cost memory, and wait for it
 
 from inspector.errors import CheckpointError
-from inspector.worker.tensor_bytes import TensorBytes, open_bytes
+from inspector.values.tensor_bytes import TensorBytes, open_bytes
 from inspector.worker.values.slices import Plane, cells, picture, ranks, saved_rows
 from inspector.worker.values.statistics import Statistics
 

@@ -191,7 +191,7 @@ class Gallery:
         window.close()
 
     def _take_series(self, name: str) -> None:
-        self._program.compare_series(str(self._files["epochs"]))
+        self._program.compare_series((str(self._files["epochs"]),))
         window = self._program.comparisons[-1]
         window.setMinimumSize(1, 1)
         window.resize(self._size)

@@ -10,6 +10,7 @@ from inspector.cli.common import (
     DONE,
     NEGATIVE,
     PROGRAM,
+    UNREADABLE,
     UnsaidError,
     as_checkpoint_error,
     complain_of,
@@ -149,7 +150,7 @@ def _run_series(options: argparse.Namespace, progress: Progress) -> int:
         say_json(series_document(found))
     else:
         options.display.show(series_page(found))
-    return DONE
+    return UNREADABLE if found.problems else DONE
 
 
 def _others(options: argparse.Namespace) -> tuple[tuple[str, object], ...]:

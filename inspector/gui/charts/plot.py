@@ -149,12 +149,16 @@ class Plot:
             pg.ImageItem(cells, axisOrder="row-major", autoLevels=False, levels=(0, 255), lut=table)
         )
 
-    def add_line(self, values: Sequence[float], color: QColor, style: Qt.PenStyle) -> None:
-        """Draw a line over 0, 1, 2, ..., broken where a value is NaN, with a dot at each other one."""
+    def add_line(
+        self, places: Sequence[float], values: Sequence[float], color: QColor, style: Qt.PenStyle
+    ) -> None:
+        """Draw a line, broken where a value is NaN, with a dot at each other one."""
         pen = self._pen(color, style)
         dots = {"symbol": "o", "symbolSize": 6, "symbolPen": None, "symbolBrush": color}
         self._box.addItem(
-            pg.PlotDataItem(np.array(values), pen=pen, connect="finite", antialias=True, **dots)
+            pg.PlotDataItem(
+                np.array(places), np.array(values), pen=pen, connect="finite", antialias=True, **dots
+            )
         )
 
     def outline(self, part: int | None, marks: Sequence[int] = ()) -> None:

@@ -15,9 +15,10 @@ from inspector.model.tensors.dtypes import is_contiguous
 from inspector.model.tensors.row_blocks import View as RowView
 from inspector.model.tensors.row_blocks import row_blocks
 from inspector.progress import Progress
-from inspector.worker.decoding import PACKED, Array, codes_of, value_of_codes
-from inspector.worker.tensor_bytes import TensorBytes
-from inspector.worker.values.views import MOST_CHANNELS, Coded, Request, View, view_of, whole_array
+from inspector.values.arrays import Request, converted, scales_of, view_of
+from inspector.values.decoding import PACKED, Array, codes_of, value_of_codes
+from inspector.values.tensor_bytes import TensorBytes
+from inspector.values.views import View
 
 _MOST_PICTURE = 1 << 26  # elements that are read for one
 _MOST_BAND = 1 << 20
@@ -68,17 +69,11 @@ class Plane:
 
     def converted(self, codes: Array) -> Array:
         """Return the values of elements that have one scale, or none."""
-        request = self._request
-        if request.get("scale") is not None:
-            return Coded(request["scale"], request["zero_point"]).numbers(codes)
-        values = value_of_codes(codes, self._view.dtype)
-        values = np.conj(values) if request.get("conj") else values
-        return np.negative(values) if request.get("neg") else values
+        return converted(self._request, value_of_codes(codes, self._view.dtype))
 
     def _channels(self, codes: Array, rows: range, columns: range) -> Array:
         axis = self._request["axis"]
-        scales = whole_array(self._request["scales"], self._opened, MOST_CHANNELS)
-        zeros = whole_array(self._request["zero_points"], self._opened, MOST_CHANNELS)
+        scales, zeros = scales_of(self._request, self._opened)
         if axis in self._axes:
             chosen = rows if axis == self._axes[0] else columns
             shape = (-1, 1) if axis == self._axes[0] else (1, -1)

@@ -14,8 +14,8 @@ from inspector.errors import ValuesError
 from inspector.model.build import open_checkpoint
 from inspector.records import replace
 from inspector.values.request import Requests
+from inspector.values.tensor_bytes import open_bytes
 from inspector.worker import tensor_values
-from inspector.worker.tensor_bytes import open_bytes
 from inspector.worker.tensor_values import answer
 from tests.builders.safetensors import model
 from tests.unit.containers.test_gguf import gguf as gguf_file

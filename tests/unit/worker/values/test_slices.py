@@ -11,7 +11,7 @@ import pytest
 from inspector.errors import ValuesError
 from inspector.worker.values import slices
 from inspector.worker.values.slices import Plane, cells, picture, ranks, saved_rows
-from tests.unit.worker.values.test_views import Bytes, request
+from tests.unit.values.test_arrays import Bytes, request
 
 VALUES = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from inspector.containers.element_types import BLOCKS
+from inspector.errors import ValuesError
 
 Array = npt.NDArray[Any]
 """Elements of whatever type a file has."""
@@ -75,12 +79,14 @@ def codes_of(data: bytes | memoryview, dtype: str, *, swapped: bool = False) -> 
     code = NATIVE.get(dtype) or _OTHERS.get(dtype) or ("|u1" if dtype in _FLOAT8 else "")
     if not code:
         raise ValueError(f"the values of {dtype} elements are not known")
-    if swapped and dtype == "complex32":
-        return np.frombuffer(data, ">u2").astype(np.uint16).view(np.uint32)
-    found = np.dtype(code)
-    if not swapped or found.itemsize == 1:
-        return np.frombuffer(data, found)
-    return np.frombuffer(data, found.newbyteorder(">")).astype(found)
+    found = np.frombuffer(data, code)
+    return native_order(found, dtype) if swapped else found
+
+
+def native_order(codes: Array, dtype: str) -> Array:
+    """Return codes whose bytes came with the most significant one first."""
+    numbers = codes.view(np.uint16) if dtype == "complex32" else codes
+    return numbers.byteswap().view(codes.dtype)
 
 
 def value_of_codes(codes: Array, dtype: str) -> Array:
@@ -133,11 +139,14 @@ def _unpacked(packed: npt.NDArray[np.uint8], count: int) -> Array:
 
 
 def _bfloat16(codes: Array) -> Array:
-    return (codes.astype(np.uint32) << 16).view(np.float32)
+    wide = codes.astype(np.uint32)
+    wide <<= 16
+    return wide.view(np.float32)
 
 
 def _complex32(codes: Array) -> Array:
-    return np.ascontiguousarray(codes).view(np.float16).astype(np.float32).view(np.complex64)
+    halves = np.ascontiguousarray(codes).view(np.float16).astype(np.float32)
+    return halves.view(np.complex64).reshape(codes.shape)
 
 
 def _bool(codes: Array) -> Array:
@@ -151,3 +160,39 @@ _DECODERS: dict[str, Callable[[Array], Array]] = {
     "complex32": _complex32,
     "bool": _bool,
 }
+
+
+# --- blocks of GGUF, as the numbers that the package `gguf` makes of them -----------------------------------
+
+_FLOAT_NBYTES = 4
+
+
+def dequantized(read: Callable[[int, int], bytes], dtype: str, nbytes: int) -> Callable[[int, int], bytes]:
+    """Return what reads the numbers of a storage of blocks, which has so many bytes."""
+    block = BLOCKS[dtype]
+    try:
+        gguf = import_module("gguf")
+        kind = gguf.GGMLQuantizationType[dtype.upper()]
+        dequantize = gguf.dequantize
+    except (ImportError, KeyError, AttributeError):
+        raise ValuesError(
+            f"the values of {dtype} elements are known to the package gguf, which is not installed for the "
+            "Python that reads values, or is too old"
+        ) from None
+
+    def numbers(offset: int, wanted: int) -> bytes:
+        per_block = block.numel * _FLOAT_NBYTES
+        first, end = offset // per_block, -(-(offset + wanted) // per_block)
+        if end * block.nbytes > nbytes:
+            raise ValuesError(f"its elements run past the {nbytes:,} bytes of its storage")
+        raw = read(first * block.nbytes, (end - first) * block.nbytes)
+        try:
+            with np.errstate(all="ignore"):
+                made = dequantize(np.frombuffer(raw, np.uint8).reshape(end - first, block.nbytes), kind)
+        except NotImplementedError:
+            raise ValuesError(f"the package gguf does not dequantize {dtype}") from None
+        data = np.ascontiguousarray(made, "<f4").tobytes()
+        start = offset - first * per_block
+        return data[start : start + wanted]
+
+    return numbers
