@@ -280,7 +280,7 @@ def code_page(document: Document, routes: DeviceMap, target: Profile, style: str
             is_exact=is_exact,
         )
     except PlanError as error:
-        text = f"# {escape_text(error.what)}\n"
+        text = "".join(f"{line}\n" for line in comment_lines(escape_text(error.what)))
     choices = tuple(Choice(id=one.id, label=one.label) for one in offered)
     return CodePage(styles=choices, style=shown, text=_not_in_code(routes) + text)
 

@@ -89,10 +89,12 @@ def forms_of(tensor: Tensor, request: Request) -> tuple[tuple[str, str], ...]:
     found = []
     is_quantized = request.get("axis") is not None or request.get("scale") is not None
     if "layout" not in request and not is_packed(tensor.dtype) and request.get("axis") is None:
-        other = "float32" if is_quantized or tensor.dtype.startswith("float8") else None
+        is_decoded = is_quantized or "blocks" in request["place"] or tensor.dtype.startswith("float8")
+        other = "float32" if is_decoded else None
         other = other or _NOT_NUMPYS.get(tensor.dtype)
         found.append((NPY, f"NumPy array, as {other}" if other else "NumPy array"))
-    is_plain = not (is_quantized or request["conj"] or request["neg"] or "part" in request)
+    is_changed = is_quantized or request["conj"] or request["neg"] or "part" in request
+    is_plain = not (is_changed or is_packed(tensor.dtype))  # whose halves of bytes are read apart
     if is_plain and not safetensors_refusal(saved_name(tensor), tensor.dtype, tensor.layout, is_stored=True):
         found.append((SAFETENSORS, "safetensors"))
     return tuple(found)

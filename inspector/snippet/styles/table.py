@@ -153,12 +153,12 @@ def offered_styles(checkpoint: Checkpoint, wanted: str | None = None) -> tuple[S
 def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
     """List the styles that can be written for this file, the most fitting first."""
     if not format_of(checkpoint.format).torch_loads:
-        from inspector.snippet.unopened import unopened_styles  # noqa: PLC0415 - see above
+        from inspector.snippet.listed import listed_styles  # noqa: PLC0415 - see above
 
         if judge(checkpoint).may_harm:
             return ()  # nothing keeps its loader from what is in it
         named = {style.id: style for style in STYLES}
-        return tuple(named[id_] for id_ in unopened_styles(checkpoint.format, checkpoint.path))
+        return tuple(named[id_] for id_ in listed_styles(checkpoint))
     traits = look_at(checkpoint)
     offered = [style for style in STYLES if style.fits(traits)]
     if any(style.has_loader(traits) for style in offered) and judge(checkpoint).may_harm:
@@ -188,6 +188,22 @@ def render(
         is_exact: Whether the user has made the map: then `map_location` is that map, where less would do too.
     """
     path = checkpoint.path if path is None else path
+    from inspector.snippet.listed import loader_obstacle, render_refused  # noqa: PLC0415 - see above
+
+    code = _render(checkpoint, style, target, mapping, path, is_exact=is_exact)
+    obstacle = loader_obstacle(checkpoint)
+    return code if obstacle is None else render_refused(checkpoint, path, obstacle)
+
+
+def _render(
+    checkpoint: Checkpoint,
+    style: str | None,
+    target: Profile,
+    mapping: tuple[tuple[str, str], ...],
+    path: str,
+    *,
+    is_exact: bool,
+) -> str:
     if format_of(checkpoint.format).unchecked and style in {None, "plain"}:
         return _unchecked_code(checkpoint, target, mapping, path)
     offered = {offer.id: offer for offer in styles(checkpoint)}
@@ -198,12 +214,9 @@ def render(
             remedy=f"it offers {', '.join(offered) or _none(checkpoint)}",
         )
     if not format_of(checkpoint.format).torch_loads:
-        from inspector.snippet.unopened import TIED, render_unopened  # noqa: PLC0415 - see above
+        from inspector.snippet.listed import render_listed  # noqa: PLC0415 - see above
 
-        device = _device_of(mapping)
-        inside = next((str(row.keys[0]) for row in checkpoint.tensors if row.keys), "")
-        form = TIED if checkpoint.tied else checkpoint.format
-        return render_unopened(form, path, target, style=style, device=device, inside=inside)
+        return render_listed(checkpoint, path, target, style=style, device=_device_of(mapping))
     inventory = take_inventory(checkpoint)
     if "data" in offered:  # the names of data may pass for those of parameters
         inventory = replace(inventory, models=())
