@@ -262,10 +262,10 @@ def _remark_on_safety(path: str) -> None:
 def read_form(options: argparse.Namespace) -> Form | None:
     shape, container = choose_shape(options.file, options.output, options.format, in_place=options.in_place)
     form = Form(
-        only_weights=options.only == "weights",
+        only_weights=options.only is not None,
         shape=shape,
         exclude=tuple(options.exclude),
-        strip_prefix=options.strip_prefix,
+        strip_prefix=options.strip_prefix or (None if options.only in {None, "weights"} else options.only),
         compact=options.compact,
         container=options.container or container,
         cast=options.cast,

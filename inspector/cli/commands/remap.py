@@ -58,7 +58,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_form_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
-        "--only", choices=("weights",), help="the model's weights alone, without training state"
+        "--only",
+        metavar="WHAT",
+        help="weights: those of the model alone, without training state; of several models, the path of the "
+        "one to take: unet",
     )
     parser.add_argument(
         "--exclude",
