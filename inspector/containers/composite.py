@@ -111,12 +111,12 @@ class Composite(Format):
         members, errors = folder.read_members(branches, read, progress)
         parts = {os.path.relpath(part.path, folder.root) for _, one in members for part in one.parts}
         pairs: list[tuple[Value, Value]] = [(branches[name].name, one.root) for name, one in members]
-        pairs += self.described(folder, limits)
+        described = self.described(folder, limits)
         # A number is no program: of its digits the unpickler knows three, which import nothing.
-        numbers = {str(name) for name, text in pairs if isinstance(text, str) and _NUMBER.fullmatch(text)}
+        numbers = {str(name) for name, text in described if isinstance(text, str) and _NUMBER.fullmatch(text)}
         known = {*branches, *(name.replace(os.sep, "/") for name in parts), *numbers}
         run_beside(folder, known, None, limits, progress)
-        container = join(folder.path, self.name, members, Dict(pairs), limits)
+        container = join(folder.path, self.name, members, Dict([*pairs, *described]), limits)
         missing = [one for one in found if isinstance(one, Missing)]
         refusals = [
             *(one.error for one in missing),

@@ -54,7 +54,7 @@ def _adapters(script: Script, path: str, device: Device) -> Iterator[str]:
     yield "model.eval()"
 
 
-def _speechbrain(script: Script, path: str, device: Device) -> Iterator[str]:
+def _speechbrain(script: Script, path: str, _: Device) -> Iterator[str]:
     script.need("from pathlib import Path")
     script.need("from speechbrain.utils.checkpoints import Checkpointer")
     yield from call("folder = Path(", literal(path))
@@ -69,8 +69,8 @@ def _speechbrain(script: Script, path: str, device: Device) -> Iterator[str]:
 
 def _tensordict(script: Script, path: str, device: Device) -> Iterator[str]:
     script.need("from tensordict import TensorDict")
-    yield "# Its numbers stay on the disk until they are used. Before tensordict 0.16 this also unpickles what"
-    yield "# is no tensor, so do it only if you trust the source of the folder."
+    yield "# Numbers stay on the disk until they are used. What is no tensor may be a pickle, which is run:"
+    yield "# allow_pickle=False refuses that."
     yield from call("saved = TensorDict.load_memmap(", literal(path))
     if not device.is_cpu:
         yield f"saved = saved.to({device.code})"
