@@ -6,6 +6,7 @@ has a folder of its own, and so has what is no tensor, with its text in `meta.js
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import prod
 from typing import cast
@@ -30,7 +31,8 @@ from inspector.records import replace
 
 _META, _NUMBERS = "meta.json", ".memmap"
 _TYPE = "_type"
-_OWN = "<class 'tensordict."
+_OWN = re.compile(r"<class 'tensordict\.[A-Za-z_.]{1,80}'>")
+_TELLS = re.compile(rb'"_type":\s{0,8}"<class \'tensordict\.')
 _MOST_DEPTH = 4  # as far as the files of a folder are listed
 _MOST_META_NBYTES = 1 << 20
 
@@ -54,7 +56,7 @@ class TensorDict(Format):
         if folder.entry or not 0 < folder.sizes.get(_META, 0) <= _MOST_META_NBYTES:
             return False
         with folder.open(_META) as source:
-            return b'"_type": "' + _OWN.encode() in source.read(0, source.nbytes)
+            return _TELLS.search(source.read(0, source.nbytes)) is not None
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
@@ -91,7 +93,7 @@ class _Reading:
         with self._folder.open(f"{below}{_META}") as source:
             rows = read_json(source, self._limits)
         kind = str(rows.first(_TYPE))
-        if not kind.startswith(_OWN):
+        if _OWN.fullmatch(kind) is None:
             self._folder.programs.miss(f"{below}{_META}", f"it asks for {shown(kind)}")
         if rows.first("_is_non_tensor") is True:
             return value_of(rows.first("data"))

@@ -214,7 +214,7 @@ def _unchecked_code(
     from inspector.snippet.pickled import render_agent, render_pickled  # noqa: PLC0415 - such files are rare
 
     device = _device_of(mapping) or choose_device(target)
-    if checkpoint.format == "tensordict":
+    if checkpoint.parts:
         return folder_code(checkpoint.format, path, device)
     if checkpoint.format == AGENT:
         return render_agent(checkpoint, path, device)

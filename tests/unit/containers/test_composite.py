@@ -18,26 +18,12 @@ from inspector.snippet.styles.table import render
 from inspector.target.profile import CPU_ONLY as CPU
 from inspector.target.simulate import judge_load
 from tests.builders.archives import archive
-from tests.builders.folders import optimizer, shard
+from tests.builders.folders import adapters, brain, memmap_row, optimizer, pipeline, shard, tensordict_meta
 from tests.builders.pickles import call, proto, stream
 from tests.builders.safetensors import model
 
 RUNS = archive(stream(proto(), call("os.system")), {})
 SAFE = "diffusion_pytorch_model.safetensors"
-
-
-def pipeline(folder: Path, parts: dict[str, dict[str, bytes]], **index: object) -> Path:
-    """Write a pipeline of these parts; each has the configuration of a model."""
-    named = {name: ["diffusers", "UNet2DModel"] for name in parts}
-    text = json.dumps({"_class_name": "DDPMPipeline", **named, **index})
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model_index.json").write_text(text)
-    for name, files in parts.items():
-        (folder / name).mkdir(parents=True)
-        (folder / name / "config.json").write_text("{}")
-        for file, data in files.items():
-            (folder / name / file).write_bytes(data)
-    return folder
 
 
 def kinds(checkpoint: Checkpoint) -> list[NoteKind]:
@@ -194,14 +180,6 @@ def test_an_index_that_is_none_is_a_sentence_or_names_nothing(tmp_path: Path, in
 # --- SpeechBrain --------------------------------------------------------------------------------------------
 
 
-def brain(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "CKPT.yaml").write_text("# yamllint disable\nloss: 1.5\n")
-    (folder / "model.ckpt").write_bytes(shard("weight", "bias", location="cpu"))
-    (folder / "counter.ckpt").write_text("3")
-    return folder
-
-
 def test_each_object_of_speechbrain_is_a_branch(tmp_path: Path) -> None:
     folder = brain(tmp_path / "save" / "CKPT+1")
     data = {"0": bytes(16), "1": bytes(16)}
@@ -230,13 +208,7 @@ def test_a_pickle_of_text_is_no_text(tmp_path: Path, text: str) -> None:
 
 
 def test_adapters_of_one_model_are_branches_and_those_of_steps_are_not(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    for place in (folder, folder / "other"):
-        place.mkdir()
-        (place / "adapter_config.json").write_text("{}")
-        (place / "adapter_model.safetensors").write_bytes(
-            model(**{"q.lora_A.weight": (2,), "q.lora_B.weight": (2,)})
-        )
+    folder = adapters(tmp_path / "a")
     found = open_checkpoint(str(folder))
     assert found.format == "adapters"
     assert {row.path.partition("/")[0] for row in found.tensors} == {"default", "other"}
@@ -250,22 +222,12 @@ def test_adapters_of_one_model_are_branches_and_those_of_steps_are_not(tmp_path:
 
 # --- TensorDict ---------------------------------------------------------------------------------------------
 
-META = {"shape": [], "device": "cpu", "_type": "<class 'tensordict._td.TensorDict'>"}
-
-
-def tensordict(folder: Path, **rows: object) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "meta.json").write_text(json.dumps({**rows, **META}))
-    return folder
-
-
-def plain(*shape: int, dtype: str = "torch.float32") -> dict[str, object]:
-    return {"device": "cpu", "shape": shape, "dtype": dtype, "is_nested": False}
-
 
 def test_a_tensordict_is_a_tree_of_tensors(tmp_path: Path) -> None:
-    folder = tensordict(tmp_path, a=plain(2, 2), inner={"type": "TensorDict"}, note={"type": "NonTensorData"})
-    tensordict(folder / "inner", b=plain(3, dtype="torch.bfloat16"))
+    folder = tensordict_meta(
+        tmp_path, a=memmap_row(2, 2), inner={"type": "TensorDict"}, note={"type": "NonTensorData"}
+    )
+    tensordict_meta(folder / "inner", b=memmap_row(3, dtype="torch.bfloat16"))
     (folder / "note").mkdir()
     data = {"_type": "<class 'tensordict.tensorclass.NonTensorData'>", "data": "hi", "_is_non_tensor": True}
     (folder / "note" / "meta.json").write_text(json.dumps(data))
@@ -291,9 +253,9 @@ def test_a_tensordict_is_a_tree_of_tensors(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../out", "/tmp/out", "a/../../out"])
 def test_keys_of_a_tensordict_never_leave_it(tmp_path: Path, name: str) -> None:
     (tmp_path / "out.memmap").write_bytes(bytes(8))
-    tensordict(tmp_path / "out", secret=plain(2))
-    folder = tensordict(
-        tmp_path / "td", **{name: plain(2), f"{name}2": {"type": "TensorDict"}, name[::-1]: 1}
+    tensordict_meta(tmp_path / "out", secret=memmap_row(2))
+    folder = tensordict_meta(
+        tmp_path / "td", **{name: memmap_row(2), f"{name}2": {"type": "TensorDict"}, name[::-1]: 1}
     )
     found = open_checkpoint(str(folder))
     assert found.tensors == ()
@@ -303,7 +265,9 @@ def test_keys_of_a_tensordict_never_leave_it(tmp_path: Path, name: str) -> None:
 
 
 def test_bytes_that_a_tensordict_lacks_are_said(tmp_path: Path) -> None:
-    folder = tensordict(tmp_path, a=plain(4), gone=plain(4), odd=plain(-1), huge=plain(1 << 62, 1 << 62))
+    folder = tensordict_meta(
+        tmp_path, a=memmap_row(4), gone=memmap_row(4), odd=memmap_row(-1), huge=memmap_row(1 << 62, 1 << 62)
+    )
     (folder / "a.memmap").write_bytes(bytes(8))
     (folder / "huge.memmap").write_bytes(bytes(8))
     found = open_checkpoint(str(folder))
@@ -312,7 +276,7 @@ def test_bytes_that_a_tensordict_lacks_are_said(tmp_path: Path) -> None:
 
 
 def test_another_class_than_those_of_tensordict_is_not_known(tmp_path: Path) -> None:
-    folder = tensordict(tmp_path, a=plain(1), inner={"type": "Mine"})
+    folder = tensordict_meta(tmp_path, a=memmap_row(1), inner={"type": "Mine"})
     (folder / "a.memmap").write_bytes(bytes(4))
     (folder / "inner").mkdir()
     (folder / "inner" / "meta.json").write_text(json.dumps({"_type": "<class 'mine.Own'>"}))
