@@ -89,7 +89,7 @@ def pipeline(folder: Path, parts: dict[str, dict[str, bytes]], **index: object) 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model_index.json").write_text(text)
     for name, files in parts.items():
-        (folder / name).mkdir(parents=True)
+        (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / "config.json").write_text("{}")
         for file, data in files.items():
             (folder / name / file).write_bytes(data)
@@ -98,7 +98,7 @@ def pipeline(folder: Path, parts: dict[str, dict[str, bytes]], **index: object) 
 
 def brain(folder: Path) -> Path:
     """Write a checkpoint of SpeechBrain: a model and a counter."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "CKPT.yaml").write_text("# yamllint disable\nloss: 1.5\n")
     (folder / "model.ckpt").write_bytes(shard("weight", "bias", location="cpu"))
     (folder / "counter.ckpt").write_text("3")
@@ -108,7 +108,7 @@ def brain(folder: Path) -> Path:
 def adapters(folder: Path) -> Path:
     """Write two adapters of one model, as PEFT does."""
     for place in (folder, folder / "other"):
-        place.mkdir(parents=True)
+        place.mkdir(parents=True, exist_ok=True)
         (place / "adapter_config.json").write_text("{}")
         weights = model(**{"q.lora_A.weight": (2,), "q.lora_B.weight": (2,)})
         (place / "adapter_model.safetensors").write_bytes(weights)

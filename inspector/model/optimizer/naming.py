@@ -545,8 +545,12 @@ def _fitting_branches(
     ids, found = owned.ids, []
     if owned.together or owned.held or len(owned.optimizer.listed.groups) != 1 or len(owned.shapes) < _FEWEST:
         return []
+    last = str(owned.optimizer.keys[-1]) if owned.optimizer.keys else ""
+    owner = _OWNER.match(last)
     for model in models:
         branches = _branches(model) if model.is_ordered and spend(len(model.names)) else {}
+        if owner is not None and owner[1] in branches:
+            return []  # `trained_part` knows it
         for name, places in branches.items() if len(branches) <= _MOST_BRANCHES else ():
             part = _part_of(model, places, f"{name} of {model.where}")
             told = [owned.shapes.get(key) for key in ids] if len(places) == len(ids) else []
