@@ -126,7 +126,7 @@ def try_rows(hand: Hand) -> None:
     hand.do("scrolling the list", hand.scroll)
     hand.do("selecting the list", tree.selectAll)
     hand.do("the tree again", actions["flat"].trigger, lambda: window.shown.flat is None)
-    for page in ("map", "memory", "findings", "code", "values"):
+    for page in ("map", "findings", "code", "tensor"):
         hand.do(f"the page {page}", lambda page=page: window.show_page(page), lambda: window.is_drawn)
     hand.do("the export dialog", actions["export"].trigger, lambda: window.shown.export.draft is not None)
     window.session.end_export()
@@ -155,7 +155,7 @@ def try_bytes(hand: Hand) -> None:
 def try_values(hand: Hand) -> None:
     """Read one tensor."""
     window, session = hand.window, hand.window.session
-    window.show_page("values")
+    window.show_page("tensor")
     wait(1.0)
 
     def read() -> None:

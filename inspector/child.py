@@ -164,6 +164,15 @@ class Worker:
         if piping is not None:
             piping.end()
 
+    def leave(self) -> None:
+        """Forget a child that belongs to the process which this one was forked from, and goes on there."""
+        child, self._child, self._piping = self._child, None, None
+        if child is not None:
+            child.returncode = 0  # so that it is neither waited for nor warned of
+            for pipe in (child.stdin, child.stdout):
+                if pipe is not None:
+                    pipe.close()
+
     def _start(self) -> subprocess.Popen[bytes]:
         try:
             # The command is made of this interpreter, or one that the user chose, and a fixed script.

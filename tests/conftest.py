@@ -170,7 +170,7 @@ def cli() -> Callable[..., Answer]:
                 code = main([os.fspath(argument) for argument in arguments])
             except SystemExit as stop:  # argparse leaves this way
                 code = stop.code
-        if "--json" in arguments:
+        if {"--json", "-j"} & {*arguments}:
             from tests.schemas import check_answer
 
             unnoted(check_answer)(list(map(os.fspath, arguments)), out.getvalue())

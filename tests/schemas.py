@@ -37,5 +37,5 @@ def check_lines(command: str, text: str) -> None:
 
 def check_answer(arguments: list[str], text: str) -> None:
     """Fail if a command line that asked for JSON got anything else than the schema of its command."""
-    if "--json" in arguments and arguments[0] in schema_names():
+    if {"--json", "-j"} & {*arguments} and arguments[0] in schema_names():
         check_lines(arguments[0], text)

@@ -12,6 +12,8 @@ from inspector.errors import CancelledError, CheckpointError, ExportError, PlanE
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
+    import argparse
+
     from inspector.progress import Progress
     from inspector.safety.unread import Unread
 
@@ -94,6 +96,12 @@ def complain(text: str) -> None:
 
 def remark(text: str) -> None:
     _write_line(f"{PROGRAM}: {escape_text(text)}")
+
+
+def hint(options: argparse.Namespace, text: str) -> None:
+    """Write one line to stderr that nobody asked for; not with --quiet."""
+    if not options.display.is_quiet:
+        remark(text)
 
 
 def _write_line(text: str) -> None:

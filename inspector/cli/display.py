@@ -22,9 +22,16 @@ if TYPE_CHECKING:
 Color = Literal["auto", "always", "never"]
 
 
-def add_display_options(parser: argparse.ArgumentParser) -> None:
+def add_display_options(parser: argparse.ArgumentParser, *, is_plain: bool = False) -> None:
+    """Declare what every command takes; what changes nothing, where nothing is laid out, is hidden."""
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="errors and the answer alone: no progress, no hints, no report of what was written",
+    )
     group = parser.add_argument_group("on a terminal")
-    group.add_argument(
+    color = group.add_argument(
         "--color",
         choices=("auto", "always", "never"),
         metavar="WHEN",
@@ -32,8 +39,11 @@ def add_display_options(parser: argparse.ArgumentParser) -> None:
         help="auto (on a terminal, unless NO_COLOR is set), always (also in a pipe, laid out as on a "
         "terminal) or never",
     )
-    group.add_argument("--no-pager", action="store_true", help="do not page what is longer than the screen")
-    group.add_argument("--quiet", action="store_true", help="no progress bars")
+    pager = group.add_argument(
+        "--no-pager", action="store_true", help="do not page what is longer than the screen"
+    )
+    if is_plain:
+        color.help = pager.help = argparse.SUPPRESS
 
 
 class Display:
@@ -42,7 +52,7 @@ class Display:
     Attributes:
         color: What `--color` says.
         pages: Whether what is longer than the screen may be paged.
-        is_quiet: Whether no progress is shown.
+        is_quiet: Whether nothing is said but errors and what was asked for.
     """
 
     def __init__(self, color: Color = "auto", *, pages: bool = True, is_quiet: bool = False) -> None:
@@ -71,6 +81,11 @@ class Display:
         else:
             self._open_writer().show(page)
         self._has_shown = True
+
+    def report(self, page: Page, *, apart: bool = False) -> None:
+        """Write what was done, where the answer is a file or stands above."""
+        if not self.is_quiet:
+            self.show(page, apart=apart)
 
     def progress(self) -> Progress:
         """Return a progress that shows itself, if somebody looks and the work takes long."""

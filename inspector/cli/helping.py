@@ -10,6 +10,7 @@ from inspector.units import cut_text, nearest
 
 SUMMARY = "Explain a command, or list all of them."
 EXAMPLES = ("help", "help remap")
+IS_PLAIN = True
 _MOST_CHARS = 100
 
 

@@ -1,11 +1,11 @@
-"""Words of a command line that nothing has: what was meant most likely, and which command has it."""
+"""Mistakes in a command line: words that nothing has, what was meant most likely, and what is missing."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from inspector.cli.commands import COMMANDS, WINDOW
@@ -16,6 +16,44 @@ _MOST_CHARS = 100
 _MOST_COMMANDS = 4
 _BARE = f"{PROGRAM} without a command"
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
+_MISSING = re.compile(r"the following arguments are required: ([^,]*).*", re.DOTALL)
+_QUESTIONS = {
+    "file": "which file?",
+    "out": "which copy?",
+    "out.png": "which picture?",
+    "-o/--output": "where to?",
+    "--against": "made from which file?",
+    "action": "install or remove?",
+    "shell": "which shell?",
+}
+"""What a command asks for that was not given, by what argparse calls it, in small letters."""
+_REWORDED = {
+    r"argument (?:-\w/)?(\S+): expected (?:one|at least one) argument": r"\1 needs a value ({line} --help)",
+    r"argument (?:-\w/)?(\S+): not allowed with argument (?:-\w/)?(\S+)": (
+        r"\1 and \2 contradict each other (leave one out)"
+    ),
+    r"argument (?:-\w/)?(\S+): ignored explicit argument (.*)": r"\1 takes no value, and \2 was given",
+    r"argument (?:-\w/)?(\S+): (.*)": r"\1: \2",
+}
+"""What argparse says, and what is said instead; the first that fits counts."""
+
+
+def reword(message: str, line: str, needed: str) -> str:
+    """Return what argparse says about a command line as the other errors say it, with what helps.
+
+    Args:
+        line: What begins a line of this command.
+        needed: What must stand behind it.
+    """
+    missing = _MISSING.fullmatch(message)
+    if missing is not None:
+        command, name = line.removeprefix(PROGRAM).strip(), missing[1]
+        return f"{command}: {_QUESTIONS.get(name.lower(), f'no {name} was given:')} {line} {needed}"
+    for pattern, instead in _REWORDED.items():
+        found = re.fullmatch(pattern, message, re.DOTALL)
+        if found is not None:
+            return found.expand(instead.replace("{line}", line))
+    return message
 
 
 def find_unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> str | None:
@@ -45,7 +83,7 @@ def _is_option(word: str) -> bool:
     return word.startswith("-") and word != "-" and " " not in word and _NUMBER.fullmatch(word) is None
 
 
-def describe_unknown(word: str, command: str, own: Iterable[str], words: Sequence[str]) -> str:
+def describe_unknown(word: str, command: str, parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     """Return what is wrong with an option that a command does not have, and what may have been meant.
 
     Args:
@@ -54,7 +92,14 @@ def describe_unknown(word: str, command: str, own: Iterable[str], words: Sequenc
     name = word.partition("=")[0]
     said = cut_text(name, _MOST_CHARS)
     what = f"{command} has no option {said}" if command else f"without a command, there is no option {said}"
-    return f"{what}{_remedy(name, word, command, tuple(own), words)}"
+    return f"{what}{_remedy(name, word, command, tuple(_shown(parser)), words)}"
+
+
+def _shown(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield the options that help names: nobody is told to write an old spelling."""
+    for name, action in parser._option_string_actions.items():  # noqa: SLF001 - there is no other table of them
+        if action.help != argparse.SUPPRESS:
+            yield name
 
 
 def _remedy(name: str, word: str, command: str, own: Sequence[str], words: Sequence[str]) -> str:
@@ -79,7 +124,7 @@ def _options_of_all() -> dict[str, list[str]]:
     for command, place in {**COMMANDS, _BARE: WINDOW}.items():
         parser = argparse.ArgumentParser(add_help=False)
         import_module(place).add_options(parser)
-        for name in parser._option_string_actions:  # noqa: SLF001 - there is no other table of them
+        for name in _shown(parser):
             found.setdefault(name, []).append(command)
     return found
 

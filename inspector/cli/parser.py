@@ -21,10 +21,11 @@ from inspector.units import cut_text, nearest
 _HELP_COLUMN = 28
 _NARROW, _HELP_COLUMN_NARROW = 70, 20
 _MOST_CHARS, _MOST_WORDS = 100, 4
-_NEEDLESS = re.compile(r"argument (\S+): ignored explicit argument (.*)", re.DOTALL)
 _REPEATED = re.compile(r"(\S+) \[\1 \.\.\.\]")
 _ANY_WIDTH = 80
 """While options are declared, nothing is laid out, and what asks the terminal takes long to import."""
+SHORT = {"--map": "-m", "--target": "-t", "--json": "-j", "--dry-run": "-n", "--force": "-f"}
+"""Short names of the options that are typed most, wherever a command has one of them."""
 
 
 def _joined(words: Sequence[str]) -> list[str]:
@@ -74,9 +75,17 @@ class _Parser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
         command.add_options(self)
         if prog != PROGRAM:
-            add_display_options(self)
+            add_display_options(self, is_plain=getattr(command, "IS_PLAIN", False))
+        self._shorten()
         self.set_defaults(run=command.run)
         self.formatter_class = _Help
+
+    def _shorten(self) -> None:
+        for action in self._actions:
+            short = SHORT.get(action.option_strings[0]) if action.option_strings else None
+            if short is not None:
+                action.option_strings = [short, *action.option_strings]
+                self._option_string_actions[short] = action
 
     @override
     def format_help(self) -> str:
@@ -90,10 +99,18 @@ class _Parser(argparse.ArgumentParser):
         return text if self.prog != PROGRAM else f"{text}\n{_commands()}"
 
     def _shortest_usage(self) -> str:
+        more = "" if self.prog != PROGRAM else f"\n       {PROGRAM} COMMAND [options] ..."
+        return f"{self.prog} [options] {self.needed()}".rstrip() + more
+
+    def needed(self) -> str:
+        """Return the words that must be given."""
         words = [self._words([action for action in self._actions if not action.option_strings])]
         words += [self._words([action for action in self._get_optional_actions() if action.required])]
-        more = "" if self.prog != PROGRAM else f"\n       {PROGRAM} COMMAND [options] ..."
-        return " ".join([self.prog, "[options]", *filter(None, words)]) + more
+        places = [group._group_actions[0] for group in self._mutually_exclusive_groups]  # noqa: SLF001 - as above
+        output = next((action for action in places if action.dest == "output"), None)
+        if output is not None:  # one of several places, and the one that most people mean
+            words = [words[0].removesuffix("..."), f"-o {output.metavar}"]
+        return " ".join(filter(None, words))
 
     def _words(self, actions: Sequence[argparse.Action]) -> str:
         formatter = self._get_formatter()
@@ -111,7 +128,7 @@ class _Parser(argparse.ArgumentParser):
 
             unknown = find_unknown(self, words)
             if unknown is not None:
-                self.error(describe_unknown(unknown, command, self._option_string_actions, words))
+                self.error(describe_unknown(unknown, command, self, words))
         options, rest = self.parse_known_args(words)
         if rest:
             said = ", ".join(repr(cut_text(word, _MOST_CHARS)) for word in rest[:_MOST_WORDS])
@@ -140,7 +157,9 @@ class _Parser(argparse.ArgumentParser):
 
     @override
     def error(self, message: str) -> NoReturn:
-        complain(_NEEDLESS.sub(r"\1 takes no value, and \2 was given", message))
+        from inspector.cli.mistakes import reword
+
+        complain(reword(message, self.prog, self.needed()))
         raise SystemExit(USAGE)
 
 

@@ -1,4 +1,4 @@
-"""What `remap` does with one file: a copy, another form, the file itself changed and that taken back.
+"""What `remap` and `export` do with a file: a copy, another form, the file itself changed, that taken back.
 
 Several files may go into a folder: all names are settled before the first is written.
 """
@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from inspector import __version__
 from inspector.cli.common import (
@@ -19,6 +19,7 @@ from inspector.cli.common import (
     complain_of,
     ended_by_signals,
     exit_code,
+    hint,
     reader_may_leave,
     remark,
     say_json,
@@ -32,6 +33,7 @@ from inspector.diagnose.fitting import overflow_of, overflow_text
 from inspector.errors import CheckpointError, ExportError, PlanError
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
+from inspector.quoting import command, file_word, shell_word
 from inspector.records import dataclass, replace
 from inspector.remap.describe import describe_plan, format_hidden, format_plan
 from inspector.remap.export import (
@@ -52,6 +54,7 @@ from inspector.remap.forms import (
     LeftOut,
     check_form,
     choose_shape,
+    refuse_suffix,
 )
 from inspector.remap.plan import Plan
 from inspector.report.charts.bars import flows_of
@@ -83,6 +86,7 @@ from inspector.safety.words import shouted, words_of
 from inspector.units import escape_text
 
 _MOST_LEFT_OUT = 20
+_MOST_FILES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +120,12 @@ def give(answer: Answer, options: argparse.Namespace) -> int:
     with reader_may_leave():
         if options.json:
             say_json(answer.document)
-        elif is_stream(getattr(options, "output_name", None)):
+        elif options.dry_run:
+            options.display.show(answer.page, apart=True)
+        elif not is_stream(getattr(options, "output_name", None)):
+            options.display.report(answer.page)
+        elif not options.display.is_quiet:
             tell(plain_text(answer.page))
-        else:
-            options.display.show(answer.page, apart=options.dry_run)
     if answer.failure is None:
         return answer.code
     complain_of(answer.failure)
@@ -152,7 +158,7 @@ def remark_on_room(options: argparse.Namespace, checkpoint: Checkpoint, plan: Pl
     target = profile_of(parse_map(options)[1], options)
     overflow = overflow_of(checkpoint, target, moves, stored=stored)
     if overflow is not None:
-        remark(f"{file_name(options)}: {overflow_text(overflow)}")
+        hint(options, f"{file_name(options)}: {overflow_text(overflow)}")
 
 
 # --- a copy with other devices, and the file itself changed -------------------------------------------------
@@ -162,7 +168,7 @@ def copy(options: argparse.Namespace) -> Answer:
     checkpoint, plan = open_planned(options)
     remark_on_room(options, checkpoint, plan)
     progress = options.display.progress()
-    output, verify = Path(options.output), _verify(options)
+    output, verify = Path(options.output), cast("Verify", options.verify)
     if checkpoint.parts:
         if options.receipt is not None or options.keep_times or verify == "torch":
             raise PlanError(
@@ -188,11 +194,6 @@ def copy(options: argparse.Namespace) -> Answer:
             receipt = make_receipt(checkpoint, plan, done, __version__, progress)
             write_receipt(receipt, Path(options.receipt), overwrite=options.force)
     return _copied(options, checkpoint, done)
-
-
-def _verify(options: argparse.Namespace) -> Verify:
-    verify: Verify = "none" if options.no_verify else options.verify
-    return verify
 
 
 def _copied(options: argparse.Namespace, checkpoint: Checkpoint, done: Export) -> Answer:
@@ -225,7 +226,7 @@ def change(options: argparse.Namespace) -> Answer:
     progress = options.display.progress()
     with ended_by_signals(progress):
         done = patch_in_place(
-            options.file, plan, force=options.force, verify=not options.no_verify, progress=progress
+            options.file, plan, force=options.force, verify=options.verify != "none", progress=progress
         )
     parts = patched(done, str(done.record))
     return Answer(
@@ -260,12 +261,22 @@ def _remark_on_safety(path: str) -> None:
 
 
 def read_form(options: argparse.Namespace) -> Form | None:
-    shape, container = choose_shape(options.file, options.output, options.format, in_place=options.in_place)
+    asked, only_weights, prefix = options.format, options.only is not None, options.strip_prefix
+    if prefix is None and options.only != "weights":
+        prefix = options.only  # the path of a model
+    is_whole, keeps_names = options.is_export and asked == "same", options.is_export and prefix == ""
+    if is_whole:
+        asked = None  # the kind of file that is usual for it
+        refuse_suffix(Path(options.output or ""), "same")
+    shape, container = choose_shape(options.file, options.output, asked, in_place=options.in_place)
+    if options.is_export:
+        only_weights, prefix = not (keeps_names or is_whole or asked == "state-dict"), prefix or None
+        shape = "state-dict" if keeps_names and shape == "same" and not is_whole else shape
     form = Form(
-        only_weights=options.only is not None,
+        only_weights=only_weights,
         shape=shape,
         exclude=tuple(options.exclude),
-        strip_prefix=options.strip_prefix or (None if options.only in {None, "weights"} else options.only),
+        strip_prefix=prefix,
         compact=options.compact,
         container=options.container or container,
         cast=options.cast,
@@ -275,16 +286,46 @@ def read_form(options: argparse.Namespace) -> Form | None:
         return None
     check_form(form)
     if form.ema and not form.takes_model:
-        remedy = "add --only weights, or a --format"
+        remedy = "leave out --format same" if options.is_export else "export the weights only"
         raise PlanError("--ema chooses which of the weights are written, and all are copied", remedy=remedy)
     if options.output is None and not options.dry_run:
         raise PlanError("another form is a new file", remedy="name it with -o")
-    if options.receipt is not None or options.verify != "quick":
+    if options.receipt is not None or options.verify not in {"quick", "none"}:
         raise PlanError(
             "--receipt and --verify compare a copy with its file byte by byte, and another form is no copy",
             remedy="leave them out: the names, types and shapes are compared anyway",
         )
     return form
+
+
+def new_spelling(options: argparse.Namespace, form: Form) -> str:
+    """Return the line of `export` that writes the form which options of `remap` ask for."""
+    from inspector.cli.parser import parser_of
+
+    asked = argparse.Namespace(**vars(options))
+    asked.output = None if options.into else getattr(options, "output_name", options.output)
+    if form.only_weights:
+        asked.format = options.format if form.shape == "safetensors" else None
+        asked.strip_prefix = options.strip_prefix or None
+    elif form.shape == "safetensors":
+        asked.strip_prefix = options.strip_prefix or ""  # names stayed as they were
+    else:
+        asked.format = form.shape
+    return command("export", *_words_of(parser_of("export"), asked))
+
+
+def _words_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[str]:
+    """Yield the words that a parser reads as these options, but for many files."""
+    yield from map(file_word, options.files[:_MOST_FILES])
+    yield from ["..."] * (len(options.files) > _MOST_FILES)
+    for action in parser._actions:  # noqa: SLF001 - there is no other table of them
+        value = getattr(options, action.dest, None)
+        if not action.option_strings or value in (None, action.default):
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            yield "-o" if action.dest == "output" else action.option_strings[-1]
+            if action.nargs != 0:
+                yield shell_word(one)
 
 
 def convert(options: argparse.Namespace, form: Form) -> Answer:
@@ -302,12 +343,14 @@ def convert(options: argparse.Namespace, form: Form) -> Answer:
             form,
             progress,
             overwrite=options.force,
-            verify=not options.no_verify,
+            verify=options.verify != "none",
             python=options.python,
         )
         if options.keep_times:
             copy_times(options.file, Path(options.output))
     infinite = overflowed(done)
+    if infinite and options.display.is_quiet:
+        remark(f"{output_name(options)}: {infinite}")  # not all numbers are what they were
     parts = [*converted(done), *([infinite] if infinite else [])]
     more = [Line(line, indent="  ", hang="    ") for line in left_out(done.left_out, _MOST_LEFT_OUT)]
     is_short = options.strict and any(row.is_lost for row in done.left_out)

@@ -14,7 +14,7 @@ from inspector.cli.common import (
     as_checkpoint_error,
     complain_of,
     exit_code,
-    remark,
+    hint,
     say_failure,
 )
 from inspector.errors import CancelledError, CheckpointError, ContainerError
@@ -64,9 +64,9 @@ def answer_each(
 
         line = summary(command, codes)
         if to_stderr:
-            remark(line)
+            hint(options, line)
         else:
-            options.display.show(page_of(lines_of([line])), apart=apart)
+            options.display.report(page_of(lines_of([line])), apart=apart)
     return max(codes)
 
 

@@ -65,6 +65,7 @@ class Format:
     own_names: frozenset[str] = frozenset()
     unchecked: bool = False  # whether its loader runs whatever is named in a file, and cannot be told not to
     runs_with: str = ""  # what that loader has to be told before it does so; empty where it does at once
+    reads_by_name: bool = False  # whether `safe_open` gives one of its tensors, by its name
     is_archive: bool = False  # whether it is a zip, which can hold records beside its tensors
     # whether torch finds its parts as records of a zip, by name, so that it can map storages
     has_records: bool = False

@@ -555,12 +555,13 @@ class Dcp(Format):
         Cannot(
             ("remap", "in-place"),
             "a distributed checkpoint has no devices, so there are none to change",
-            "the model that it is loaded into decides; for torch.load write one file: remap -o model.pth",
+            "the model that it is loaded into decides; "
+            "for torch.load write one file: export --format same -o model.pth",
         ),
         Cannot(
             ("recover",),
             "what is whole in a distributed checkpoint is saved by leaving out what is not",
-            "use remap -o model.pth and --exclude with the name of what is not whole",
+            "use export --format same -o model.pth and --exclude with the name of what is not whole",
         ),
         no_copy_of("a distributed checkpoint"),
     )
@@ -590,7 +591,8 @@ class Distcp(Format):
         Cannot(
             ("remap", "in-place", "recover", "verify"),
             "what one rank wrote of a distributed checkpoint is only a part of it",
-            "put it back beside its .metadata, or write what is in it for torch.load: remap -o model.pth",
+            "put it back beside its .metadata, or write what is in it "
+            "for torch.load: export --format same -o model.pth",
         ),
     )
 

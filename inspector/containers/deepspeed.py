@@ -414,12 +414,13 @@ class DeepSpeed(Format):
         Cannot(
             ("remap", "in-place"),
             "DeepSpeed loads its folders to the CPU, so their devices decide nothing",
-            "the engine that loads it decides; for torch.load write one file: remap -o model.pth",
+            "the engine that loads it decides; "
+            "for torch.load write one file: export --format same -o model.pth",
         ),
         Cannot(
             ("recover",),
             "what is whole in a folder of DeepSpeed is saved by leaving out what is not",
-            "use remap -o model.pth and --exclude with the name of what is not whole",
+            "use export --format same -o model.pth and --exclude with the name of what is not whole",
         ),
         no_copy_of("a folder of DeepSpeed"),
     )

@@ -134,7 +134,8 @@ class Megatron(Format):
         Cannot(
             ("remap", "in-place"),
             "Megatron loads its files to the CPU, so their devices decide nothing",
-            "the model that it is loaded into decides; for torch.load write one file: remap -o model.pth",
+            "the model that it is loaded into decides; "
+            "for torch.load write one file: export --format same -o model.pth",
         ),
         Cannot(
             ("recover",), "only single files are recovered", "recover the file of the rank that is damaged"

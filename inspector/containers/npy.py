@@ -250,7 +250,7 @@ def _refusal(header: Header, left: int) -> str:
 NO_DEVICES = Cannot(
     ("remap", "in-place"),
     "the arrays of NumPy have no devices, so there are none to change",
-    "torch.from_numpy makes a tensor on the CPU; for torch.load write one file: remap -o model.pth",
+    "torch.from_numpy makes a tensor on the CPU; for torch.load write one file: export -o model.pth",
 )
 ON_THE_CPU = "torch.from_numpy(array).to(device) decides"
 

@@ -412,12 +412,13 @@ class Safetensors(Format):
     loader = "safetensors.torch.load_file"
     device_from = "load_file(path, device=...) decides"
     suffix = ".safetensors"
+    reads_by_name = True
     copied_as = "state-dict"
     cannot = (
         Cannot(
             ("remap", "in-place"),
             "a safetensors file has no devices, so there are none to change",
-            "give load_file the device, or write a file for torch.load: remap -o model.pth",
+            "give load_file the device, or write a file for torch.load: export -o model.pth",
         ),
     )
 

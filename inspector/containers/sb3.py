@@ -332,7 +332,7 @@ class StableBaselines3(ZipFormat):
             ("remap", "in-place"),
             "Stable-Baselines3 sends all tensors to the device that load is given, so the saved ones "
             "decide nothing",
-            'load it with device="cpu" or another one; for torch.load write one file: remap -o policy.pth',
+            'load it with device="cpu" or another one; for torch.load write one file: export -o policy.pth',
         ),
     )
     left = re.compile(r"policy\.pth$|_stable_baselines3_version$")

@@ -119,7 +119,7 @@ class _Reading:
     # --- what the index says and what the files hold --------------------------------------------------------
 
     def _compare(self, member: Member) -> None:
-        file, pairs = member.name, _pairs_of(member.container.root)
+        file, pairs = member.name, pairs_of(member.container.root)
         if pairs is None:
             self._notes.append(Note(NoteKind.NO_STATE_DICT, (shown(file),)))
             pairs = [(file, member.container.root)]
@@ -200,7 +200,7 @@ def _one_by_one(members: list[Member]) -> Iterator[Member]:
         yield members.pop()
 
 
-def _pairs_of(root: Value) -> list[tuple[str, Value]] | None:
+def pairs_of(root: Value) -> list[tuple[str, Value]] | None:
     """Return the entries of a state dict that have names; None for what is none."""
     if isinstance(root, Dict):
         pairs = root.pairs

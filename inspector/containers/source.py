@@ -127,6 +127,12 @@ class Source:
             )
         return data
 
+    def read_into(self, offset: int, buffer: memoryview) -> None:
+        """Fill a buffer of bytes."""
+        for done in range(0, len(buffer), _STEP_NBYTES):
+            part = buffer[done : done + _STEP_NBYTES]
+            part[:] = self.read(offset + done, len(part))
+
     def read_upto(self, offset: int, nbytes: int) -> bytes:
         """Read at most `nbytes` bytes; fewer where the file ends."""
         if offset < 0 or nbytes < 0:
@@ -186,6 +192,21 @@ class FileSource(Source):
                 break
             data += more
         return data
+
+    @override
+    def read_into(self, offset: int, buffer: memoryview) -> None:
+        """Have the kernel fill it: bytes that are copied once more take half as long again."""
+        done = 0
+        if 0 <= offset <= self.nbytes - len(buffer) and hasattr(os, "preadv"):
+            try:
+                while count := os.preadv(self._fd, [buffer[done:]], offset + done):
+                    done += count
+                    if done == len(buffer):
+                        return
+            except OSError as error:
+                where = f"byte {offset + done:,}: {error}"
+                raise ContainerError("the file cannot be read", where=where) from error
+        super().read_into(offset + done, buffer[done:])
 
     @override
     def identity(self) -> Stamp:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from _thread import allocate_lock
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from typing import NamedTuple
 from inspector.child import Worker
 from inspector.containers.notes import NoteKind
 from inspector.containers.opening import stamp_at
+from inspector.containers.source import Stamp
 from inspector.diff.containers import are_comparable, compare_containers, holders_of
 from inspector.diff.content import Differences, Equalities, Marks, Tolerance, array_of, has_elements
 from inspector.diff.facts import (
@@ -309,32 +310,72 @@ class ChangedError(ContainerError):
 
 
 class Measuring:
-    """Opens both files for the first pair and keeps them, and the child that computes; any thread may ask."""
+    """Opens two files and keeps them, and the child that computes, until all is known; any thread may ask."""
 
-    def __init__(self, diff: Diff) -> None:
-        self._diff = diff
+    def __init__(self, a: str, b: str) -> None:
+        self._paths = a, b
+        self._stamps: tuple[Stamp | None, ...] = ()
         self._lock = allocate_lock()
         self._stack = ExitStack()
         self._sides: tuple[Side, Side] | None = None
         self._worker = Worker()
         self._is_closed = False
+        self.found: dict[Pair | ArrayPair, Numbers | CheckpointError] = {}
+        """By how much pairs differ, or why that cannot be told; what is cancelled leaves what it has."""
 
-    def measure(self, pair: Pair | ArrayPair, progress: Progress) -> Numbers:
-        """Compare the numbers of one pair of tensors, or of arrays among the values."""
+    def compare(self, progress: Progress) -> Diff:
+        """Compare both files, without their numbers."""
+        with self._asked(progress) as sides:
+            diff = compare_sides(*sides, Wish(), progress)
+            self._stamps = diff.a.stamp, diff.b.stamp
+            return diff
+
+    def measure(self, pairs: Collection[Pair | ArrayPair], progress: Progress) -> None:
+        """Compare the numbers of pairs of tensors, or of arrays among the values, that are not `found`."""
+        with self._asked(progress) as (a, b):
+            wanted = [pair for pair in pairs if pair not in self.found]
+            with Differences(a, b, worker=self._worker) as differences:
+                self._measure((a, b), wanted, differences, progress)
+            self._refuse_changed()
+            self._let_go()
+
+    @contextmanager
+    def _asked(self, progress: Progress) -> Iterator[tuple[Side, Side]]:
         while not self._lock.acquire(timeout=_POLL_S):
             progress.advance()
         try:
             if self._is_closed:
                 raise CancelledError
-            a, b = self._open(progress)
-            with Differences(a, b, worker=self._worker) as differences:
-                found = _measured((a, b), pair, differences, progress)
-            self._refuse_changed()
-            return found
+            yield self._open(progress)
         finally:
             self._lock.release()
             if self._is_closed:
                 self.close()
+
+    def _measure(
+        self,
+        sides: tuple[Side, Side],
+        pairs: Collection[Pair | ArrayPair],
+        differences: Differences,
+        progress: Progress,
+    ) -> None:
+        a, b = sides
+        rows, others = a.checkpoint.tensors, b.checkpoint.tensors
+        tensors = [pair for pair in pairs if isinstance(pair, Pair)]
+        progress.start("comparing numbers", sum(rows[pair.a].nbytes for pair in tensors))
+        asked = (
+            (pair, rows[pair.a], others[pair.b], (marks_of(a.tensors[pair.a]), marks_of(b.tensors[pair.b])))
+            for pair in tensors
+        )
+        for pair, numbers in differences.compare_all(asked, progress):
+            self.found[pair] = numbers
+        for arrays in (pair for pair in pairs if isinstance(pair, ArrayPair)):
+            try:
+                self.found[arrays] = measure_arrays(sides, arrays, differences, progress)
+            except (CancelledError, ExportError):
+                raise
+            except CheckpointError as error:
+                self.found[arrays] = error
 
     def close(self) -> None:
         """Close the files and end the child; where somebody asks just now, as soon as that is over."""
@@ -346,34 +387,22 @@ class Measuring:
     def _open(self, progress: Progress) -> tuple[Side, Side]:
         self._refuse_changed()
         if self._sides is None:
-            paths = self._diff.a.path, self._diff.b.path
-            self._sides = self._stack.enter_context(open_both(*paths, progress))
+            self._sides = self._stack.enter_context(open_both(*self._paths, progress))
             self._refuse_changed()  # they are others if they were replaced just before they were opened
         return self._sides
 
     def _refuse_changed(self) -> None:
         """Raise an error where a path leads to another file than the one that was compared, or to none."""
-        for one in (self._diff.a, self._diff.b):
-            now = stamp_at(one.path)
-            if now != one.stamp:
+        for path, stamp in zip(self._paths, self._stamps, strict=False):
+            now = stamp_at(path)
+            if now != stamp:
+                self.found = {}
                 self._let_go()
                 gone = "a file that was compared is no longer there"
                 what = gone if now is None else "a file has changed since it was compared"
-                raise ChangedError(what, where=one.path, remedy=_AGAIN)
+                raise ChangedError(what, where=path, remedy=_AGAIN)
 
     def _let_go(self) -> None:
         self._sides = None
         self._stack.close()
         self._worker.end()
-
-
-def _measured(
-    sides: tuple[Side, Side], pair: Pair | ArrayPair, differences: Differences, progress: Progress
-) -> Numbers:
-    if isinstance(pair, ArrayPair):
-        return measure_arrays(sides, pair, differences, progress)
-    a, b = sides
-    first, second = a.checkpoint.tensors[pair.a], b.checkpoint.tensors[pair.b]
-    progress.start("comparing numbers", first.nbytes)
-    marks = marks_of(a.tensors[pair.a]), marks_of(b.tensors[pair.b])
-    return differences.compare(first, second, progress, marks)

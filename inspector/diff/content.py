@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from math import prod
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from inspector.child import Worker, worker_script
 from inspector.containers.numpy_types import ElementType, contiguous_stride, from_buffer, reconstructed
@@ -391,6 +391,10 @@ def compare_arrays(one: StoredArray, other: StoredArray) -> tuple[str, ...]:
 # --- by how much tensors differ: their elements go to a child process, block by block, which has NumPy ------
 
 _TIMEOUT_S = 120.0
+_SMALL_NBYTES = 1 << 16
+"""A request takes as long as reading so many bytes; what is smaller goes together with others."""
+_BATCH_NBYTES, _MOST_TOGETHER = 4 << 20, 500
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,9 +406,10 @@ class Tolerance:
 
 
 class _Asked(NamedTuple):
-    """What two tensors or arrays are: the dtypes of both, the shape of the first, and what it is called."""
+    """What two tensors or arrays are: dtypes and bytes of both, the shape of the first, what it is called."""
 
     dtypes: tuple[str, str]
+    nbytes: tuple[int, int]
     shape: tuple[int, ...]
     path: str
 
@@ -439,27 +444,77 @@ class Differences:
     ) -> Numbers:
         """Compare two tensors of as many elements."""
         first, second = elements_of(one, marks[0]), elements_of(other, marks[1])
+        return self._compare(one, other, (first, second), progress)
+
+    def _compare(
+        self, one: Tensor, other: Tensor, places: tuple[Elements, Elements], progress: Progress
+    ) -> Numbers:
+        first, second = places
         blocks = side_by_side(
             read_elements(self._a, first, progress),
             read_elements(self._b, second, progress),
             (first.itemsize, second.itemsize),
         )
-        return self._ask(_Asked((one.dtype, other.dtype), one.shape, one.path), blocks, progress)
+        return _known(self._ask([_asked(one, other, places)], _in_turn(blocks, progress), progress)[0])
+
+    def compare_all(
+        self, pairs: Iterable[tuple[Key, Tensor, Tensor, tuple[Marks, Marks]]], progress: Progress
+    ) -> Iterator[tuple[Key, Numbers | CheckpointError]]:
+        """Compare many pairs, of as many elements each; small ones go to the child together.
+
+        Yields:
+            What a pair was given with, and by how much it differs, or why that cannot be told.
+        """
+        small: list[tuple[Key, _Asked]] = []
+        held = bytearray(), bytearray()
+        for key, one, other, marks in pairs:
+            progress.advance()
+            try:
+                places = elements_of(one, marks[0]), elements_of(other, marks[1])
+                if places[0].nbytes + places[1].nbytes > _SMALL_NBYTES:
+                    yield key, self._compare(one, other, places, progress)
+                    continue
+                read = [
+                    b"".join(read_elements(side, place, progress))
+                    for side, place in zip((self._a, self._b), places, strict=True)
+                ]
+            except (CancelledError, ExportError):
+                raise
+            except CheckpointError as error:
+                yield key, error
+                continue
+            for data, more in zip(held, read, strict=True):
+                data.extend(more)
+            small.append((key, _asked(one, other, places)))
+            progress.advance(len(read[0]))
+            if len(small) == _MOST_TOGETHER or len(held[0]) + len(held[1]) > _BATCH_NBYTES:
+                yield from self._small(small, held, progress)
+                small, held = [], (bytearray(), bytearray())
+        if small:
+            yield from self._small(small, held, progress)
+
+    def _small(
+        self, asked: list[tuple[Key, _Asked]], held: tuple[bytearray, bytearray], progress: Progress
+    ) -> Iterator[tuple[Key, Numbers | CheckpointError]]:
+        blocks = map(bytes, held)
+        keys = [key for key, _ in asked]
+        yield from zip(keys, self._ask([one for _, one in asked], blocks, progress), strict=True)
 
     def compare_arrays(self, one: StoredArray, other: StoredArray, path: str, progress: Progress) -> Numbers:
         """Compare two arrays of as many elements."""
         sizes = one.element.itemsize, other.element.itemsize
-        blocks = side_by_side(one.blocks(progress), other.blocks(progress), sizes)
-        return self._ask(_Asked((one.element.dtype, other.element.dtype), one.shape, path), blocks, progress)
+        blocks = _in_turn(side_by_side(one.blocks(progress), other.blocks(progress), sizes), progress)
+        dtypes, nbytes = (one.element.dtype, other.element.dtype), (len(one.data), len(other.data))
+        return _known(self._ask([_Asked(dtypes, nbytes, one.shape, path)], blocks, progress)[0])
 
-    def _ask(self, asked: _Asked, pairs: Iterator[tuple[bytes, bytes]], progress: Progress) -> Numbers:
+    def _ask(
+        self, asked: Sequence[_Asked], blocks: Iterator[bytes], progress: Progress
+    ) -> list[Numbers | CheckpointError]:
         head = {
-            "a": asked.dtypes[0],
-            "b": asked.dtypes[1],
+            "pairs": [(*one.dtypes, *one.nbytes) for one in asked],
             "rtol": self._tolerance.rtol,
             "atol": self._tolerance.atol,
         }
-        blocks = _in_turn(pairs, progress)
         script = worker_script("difference")
         try:
             answers = list(
@@ -468,22 +523,35 @@ class Differences:
         except WorkerError as error:
             raise ExportError(
                 "the numbers cannot be compared",
-                where=f"{asked.path}: {error}",
+                where=f"{asked[0].path}: {error}",
                 remedy="see whether python -c 'import numpy' works",
             ) from error
-        return _numbers(answers[0].head, asked.shape)
+        found = answers[0].head["pairs"]
+        return [_numbers(fields, one) for fields, one in zip(found, asked, strict=True)]
+
+
+def _asked(one: Tensor, other: Tensor, places: tuple[Elements, Elements]) -> _Asked:
+    return _Asked((one.dtype, other.dtype), (places[0].nbytes, places[1].nbytes), one.shape, one.path)
 
 
 def _in_turn(pairs: Iterator[tuple[bytes, bytes]], progress: Progress) -> Iterator[bytes]:
     for block, other in pairs:
         yield block
+        progress.advance(len(block))  # before the last block, which nothing is asked for after
         yield other
-        progress.advance(len(block))
 
 
-def _numbers(head: dict[str, Any], shape: tuple[int, ...]) -> Numbers:
+def _numbers(head: dict[str, Any], asked: _Asked) -> Numbers | CheckpointError:
+    if "error" in head:
+        return ContainerError(head["error"], where=asked.path)
     first = head.pop("first")
-    return Numbers(first=None if first is None else place_of(first, shape), **head)
+    return Numbers(first=None if first is None else place_of(first, asked.shape), **head)
+
+
+def _known(found: Numbers | CheckpointError) -> Numbers:
+    if isinstance(found, CheckpointError):
+        raise found
+    return found
 
 
 def place_of(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from inspector.child import Worker
 from inspector.containers.walking import Found, checkpoints_in
@@ -32,6 +34,11 @@ from inspector.progress import Progress
 SUFFIXES = (".pth", ".pt", ".ckpt", ".safetensors", ".bin", ".tar")
 MOST_FILES = 1_000
 _OF_MODEL = frozenset({"parameter", "buffer", "ema"})
+_NUMBER = re.compile(r"[0-9]{1,15}")
+_NUMBERED = ("epoch", "global_step", "step", "iteration", "iter", "num_steps")
+"""What trainers call the number of a checkpoint, among its first values."""
+_MOST_NESTED = 2
+Unit = Literal["epoch", "global_step", "step", "iteration", "iter", "num_steps", "name", ""]
 _END = re.compile(r"[./]")
 _COUNTERS = frozenset(
     {
@@ -92,21 +99,28 @@ class SeriesRow(NamedTuple):
 
 
 class Series(NamedTuple):
-    """All tensors of the first file over all files."""
+    """All tensors of the first file that can be read over all files.
+
+    Attributes:
+        numbers: The number of each file: an epoch, a step; None for one that cannot be read.
+        unit: What they are: what the files call them, `name` where only their names have one, or nothing
+            where they are but counted.
+        problems: Which files cannot be read, and why.
+    """
 
     paths: tuple[str, ...]
     rows: tuple[SeriesRow, ...]
+    numbers: tuple[float | None, ...] = ()
+    unit: Unit = ""
+    problems: tuple[tuple[int, str], ...] = ()
 
 
 def series_paths(given: Sequence[str]) -> tuple[str, ...]:
     """Return the files of a series: those given, or the files and folders of checkpoints in a folder."""
     paths = list(given)
     if len(paths) == 1 and os.path.isdir(paths[0]):  # noqa: PTH112 - paths stay as they were given
-        found = list(checkpoints_in(paths[0], below=False))
-        refused = next((row for row in found if row.problem), None)
-        if refused is not None:
-            raise ContainerError(refused.problem, where=refused.path)
-        paths = [row.path for row in found if _is_one(row) and row.path != paths[0]]
+        paths = _inside(paths[0], below=False)
+        paths = paths if len(paths) > 1 else _inside(given[0], below=True)
     elif len(paths) == 1 and not os.path.lexists(paths[0]):
         raise MissingFileError("no such file or folder", where=paths[0])
     if len(paths) < 2:
@@ -120,6 +134,14 @@ def series_paths(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(paths)
 
 
+def _inside(folder: str, *, below: bool) -> list[str]:
+    found = list(checkpoints_in(folder, below=below))
+    refused = next((row for row in found if row.problem and row.path == folder), None)
+    if refused is not None:
+        raise ContainerError(refused.problem, where=folder)
+    return [row.path for row in found if row.path != folder and _is_one(row)]
+
+
 def _is_one(row: Found) -> bool:
     return row.is_folder or row.path.endswith(SUFFIXES)  # no pickles of metrics
 
@@ -127,36 +149,111 @@ def _is_one(row: Found) -> bool:
 def compare_series(
     paths: Sequence[str], progress: Progress, choose: Callable[[Checkpoint], Chosen] | None = None
 ) -> Series:
-    """Compare each checkpoint with the one before it, and with the first."""
-    with open_side(paths[0], progress) as first, Worker() as worker:
-        desk = _Desk(progress, worker)
-        rows = first.checkpoint.tensors
+    """Compare each checkpoint with the one before it, and with the first, leaving out what cannot be read."""
+    errors: dict[int, CheckpointError] = {}
+    counts: list[dict[str, float] | None] = [None] * len(paths)
+    with ExitStack() as stack:
+        desk = _Desk(progress, stack.enter_context(Worker()))
+        start, first = _first_readable(paths, stack, errors, progress)
+        rows, counts[start] = first.checkpoint.tensors, _counts_of(first.checkpoint)
         among = range(len(rows)) if choose is None else sorted(choose(first.checkpoint).tensors)
         wanted = [number for number in among if _counts(rows[number])]
         if choose is not None and not wanted:
             raise PlanError(
                 "the first checkpoint has no such row with numbers", remedy="look at what show --filter finds"
             )
-        columns = [_first_points(first, wanted, desk)]
-        for before, path in pairwise(paths):
-            with open_side(path, progress) as current:
-                drifts = _numbers(first, current, wanted, desk)
-                steps = drifts if before == paths[0] else {}
-                if before != paths[0]:
-                    with open_side(before, progress) as last:
-                        steps = _along(first, last, current, wanted, desk)
-            columns.append({number: _point(drift, steps.get(number)) for number, drift in drifts.items()})
+        columns: list[dict[int, Point]] = [{} for _ in paths]
+        columns[start], before = _first_points(first, wanted, desk), start
+        for place in range(start + 1, len(paths)):
+            last = None if before == start else paths[before]
+            try:
+                columns[place], counts[place] = _column(first, last, paths[place], wanted, desk)
+            except (CancelledError, ExportError):
+                raise
+            except CheckpointError as error:
+                errors[place] = error
+            else:
+                before = place
+    if len(errors) > len(paths) - 2:
+        raise next(iter(errors.values()))
     points = ((number, tuple(column.get(number) for column in columns)) for number in wanted)
     has_model = any(row.role in _OF_MODEL for row in rows)
+    unit, numbers = _numbering(paths, counts)
     return Series(
-        tuple(paths), tuple(_row(rows[number], found, has_model=has_model) for number, found in points)
+        tuple(paths),
+        tuple(_row(rows[number], found, has_model=has_model) for number, found in points),
+        numbers,
+        unit,
+        tuple((place, error.what) for place, error in sorted(errors.items())),
     )
+
+
+def _first_readable(
+    paths: Sequence[str], stack: ExitStack, errors: dict[int, CheckpointError], progress: Progress
+) -> tuple[int, Side]:
+    for place, path in enumerate(paths):
+        try:
+            return place, stack.enter_context(open_side(path, progress))
+        except CancelledError:
+            raise
+        except CheckpointError as error:
+            errors[place] = error
+    raise errors[0]
+
+
+def _column(
+    first: Side, before: str | None, path: str, wanted: list[int], desk: _Desk
+) -> tuple[dict[int, Point], dict[str, float]]:
+    """Compare a file with the first, and with the one before it unless that is the first."""
+    with open_side(path, desk.progress) as current:
+        drifts = steps = _numbers(first, current, wanted, desk)
+        if before is not None:
+            with open_side(before, desk.progress) as last:
+                steps = _along(first, last, current, wanted, desk)
+        found = {number: _point(drift, steps.get(number)) for number, drift in drifts.items()}
+        return found, _counts_of(current.checkpoint)
+
+
+def _counts_of(checkpoint: Checkpoint) -> dict[str, float]:
+    """Return what a file says of its own number."""
+    found: dict[str, float] = {}
+    for row in checkpoint.values:
+        name = row.keys[-1] if row.keys else ""
+        if name in _NUMBERED and len(row.keys) <= _MOST_NESTED and row.type in {"int", "float"}:
+            with suppress(ValueError):
+                found.setdefault(str(name), float(row.text))
+    return found
+
+
+def _numbering(
+    paths: Sequence[str], counts: list[dict[str, float] | None]
+) -> tuple[Unit, tuple[float | None, ...]]:
+    """Return the numbers that files have, if they go up: their own, those in their names, or 1, 2, 3."""
+    for name in _NUMBERED:
+        numbers = [None if one is None else one.get(name) for one in counts]
+        if _go_up([number for number, one in zip(numbers, counts, strict=True) if one is not None]):
+            return cast("Unit", name), tuple(numbers)
+    parts = [_NUMBER.findall(os.path.basename(path)) for path in paths]  # noqa: PTH119 - a text
+    for place in range(min(map(len, parts))):
+        numbers = [float(one[place]) for one in parts]
+        if _go_up(numbers):
+            return "name", tuple(numbers)
+    return "", tuple(map(float, range(1, len(paths) + 1)))
+
+
+def _go_up(numbers: Sequence[float | None]) -> bool:
+    known = [number for number in numbers if number is not None and math.isfinite(number)]
+    return len(known) == len(numbers) and all(one < other for one, other in pairwise(known))
+
+
+def counts_steps(row: Tensor) -> bool:
+    """Return whether a tensor is a single number that is named like a count of steps."""
+    return prod(row.shape) == 1 and _END.split(row.path)[-1] in _COUNTERS
 
 
 def _row(row: Tensor, points: tuple[Point | None, ...], *, has_model: bool) -> SeriesRow:
     numel = prod(row.shape)
-    is_named = numel == 1 and _END.split(row.path)[-1] in _COUNTERS
-    is_counter = is_named and all(point.norm.is_integer() for point in points if point is not None)
+    is_counter = counts_steps(row) and all(point.norm.is_integer() for point in points if point is not None)
     is_beside = numel == 1 and has_model and row.role == "other"
     return SeriesRow(row.path, numel, points, is_counter or is_beside)
 
@@ -196,18 +293,13 @@ def _partners(one: Side, other: Side, progress: Progress) -> dict[int, int]:
 
 
 def _compared(one: Side, other: Side, pairs: dict[int, tuple[int, int]], desk: _Desk) -> dict[int, Numbers]:
-    found = {}
     rows, others = one.checkpoint.tensors, other.checkpoint.tensors
     desk.progress.start("comparing numbers", sum(rows[pair[0]].nbytes for pair in pairs.values()))
+    asked = (
+        (number, rows[a], others[b], (marks_of(one.tensors[a]), marks_of(other.tensors[b])))
+        for number, (a, b) in pairs.items()
+        if rows[a].shape == others[b].shape and has_elements(others[b])
+    )
     with Differences(one, other, worker=desk.worker) as differences:
-        for number, (a, b) in pairs.items():
-            if rows[a].shape != others[b].shape or not has_elements(others[b]):
-                continue
-            try:
-                marks = marks_of(one.tensors[a]), marks_of(other.tensors[b])
-                found[number] = differences.compare(rows[a], others[b], desk.progress, marks)
-            except (CancelledError, ExportError):
-                raise
-            except CheckpointError:
-                continue
-    return found
+        found = dict(differences.compare_all(asked, desk.progress))
+    return {number: numbers for number, numbers in found.items() if isinstance(numbers, Numbers)}

@@ -228,7 +228,9 @@ def find_windows(
     shown = [
         (window, window.shown.path)
         for window in windows
-        if window is not asking and window.shown is not None and window.shown.phase in {"opening", "ready"}
+        if window is not asking
+        and window.shown is not None
+        and window.shown.phase in {"opening", "checkpoints", "ready"}
     ]
 
     def take(places: Places) -> None:
@@ -377,18 +379,18 @@ class Program(QObject):
         self._show_comparison(window, runner)
         session.compare()
 
-    def compare_series(self, folder: str) -> None:
+    def compare_series(self, paths: tuple[str, ...]) -> None:
         from inspector.gui.compare.series_window import SeriesWindow
         from inspector.gui.tasks import ThreadRunner
         from inspector.session.comparing.series import SeriesSession
 
         for known in self._comparisons:
             session = known.session
-            if isinstance(session, SeriesSession) and session.given == (folder,):
+            if isinstance(session, SeriesSession) and session.given == paths:
                 _bring_to_front(known)
                 return
         window, runner = SeriesWindow(self._theme), ThreadRunner()
-        session = SeriesSession(window, runner, (folder,))
+        session = SeriesSession(window, runner, paths)
         window.attach(session)
         self._show_comparison(window, runner)
         session.compare()
@@ -557,12 +559,12 @@ def screenshot(
     window = program.open_window(None if path is None else str(Path(path).absolute()))
     window.resize(QSize(*size))
     try:
-        _wait(lambda: window.shown is not None and window.shown.phase != "opening")
+        _wait(lambda: window.shown is not None and not window.shown.is_on_its_way)
         if window.shown is not None and window.shown.phase == "ready":
             if target is not None and window.session is not None:
                 window.session.choose_machine(target)
             window.workspace.pages.open_page(page)
-            if page == "tensor":
+            if page in {"tensor", "values"}:
                 _select_first_tensor(window)
             _wait(lambda: window.is_drawn)
         for _ in range(5):  # texts that wrap settle from round to round

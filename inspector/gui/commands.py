@@ -42,13 +42,17 @@ class Frame(QMainWindow):
     """
 
     comparison_wanted = Signal(object)  # two paths: a str would lose bytes of names that are no UTF-8
-    series_wanted = Signal(object)  # a folder
+    series_wanted = Signal(object)  # a folder, or several files
     session: Session | None = None
     shown: Screen | None = None
     search: SearchBox
 
     @property
     def tree(self) -> TensorTreeView:
+        raise NotImplementedError
+
+    def compare_selected(self) -> None:
+        """Compare the checkpoints of a folder that are selected."""
         raise NotImplementedError
 
     def show_page(self, page: str, *, at_once: bool = False) -> None:
@@ -74,6 +78,7 @@ class Commands(QObject):
     """The slots behind the actions and the widgets of one window."""
 
     code_copied = Signal()
+    tensor_code_copied = Signal()
     error_wanted = Signal()
 
     def __init__(self, window: Frame, theme: Theme) -> None:
@@ -100,6 +105,9 @@ class Commands(QObject):
             self._window.open_paths(paths)
 
     def on_compare(self) -> None:
+        if self.shown is not None and self.shown.phase == "checkpoints":
+            self._window.compare_selected()
+            return
         folder = self._folder()
         path, _ = QFileDialog.getOpenFileName(self._window, "Compare with", folder, _FILTERS)
         if path:
@@ -108,17 +116,19 @@ class Commands(QObject):
     def _folder(self) -> str:
         """Return the folder of the file, none of which is chosen: to compare it with itself says nothing."""
         path = self._window.shown.path if self._window.shown else ""
+        if self._window.shown is not None and self._window.shown.phase == "checkpoints":
+            return path
         return str(PurePath(path).parent) if path else start_folder()
 
     def on_series(self) -> None:
         folder = self._folder()
         path = QFileDialog.getExistingDirectory(self._window, "Compare the checkpoints in a folder", folder)
         if path:
-            self._window.series_wanted.emit(path)
+            self._window.series_wanted.emit((path,))
 
     def on_open_folder(self) -> None:
         folder = self._folder()
-        path = QFileDialog.getExistingDirectory(self._window, "Open a folder as one checkpoint", folder)
+        path = QFileDialog.getExistingDirectory(self._window, "Open a folder", folder)
         if path:
             self._window.open_paths([path])
 
@@ -189,6 +199,29 @@ class Commands(QObject):
         if screen is not None and screen.code is not None:
             self.copy(screen.code.text)
             self.code_copied.emit()
+
+    def on_save_tensor(self) -> None:
+        """Save the selected tensor as a file that can hold it; its page tells what becomes of that."""
+        screen, session = self.shown, self.session
+        if screen is None or session is None or not screen.values.forms:
+            return
+        from inspector.session.values.taking import file_stem
+
+        forms = {f"{words} (*{suffix})": suffix for suffix, words in screen.values.forms}
+        first = next(iter(forms.values()))
+        proposed = str(PurePath(screen.path).parent / f"{file_stem(screen.values.title)}{first}")
+        path, chosen = QFileDialog.getSaveFileName(self._window, "Save tensor", proposed, ";;".join(forms))
+        if path:
+            is_named = PurePath(path).suffix.lower() in forms.values()
+            session.save_values(path if is_named else f"{path}{forms.get(chosen, first)}")
+            self.on_page("tensor")
+
+    def on_copy_tensor_code(self) -> None:
+        screen, session = self.shown, self.session
+        code = session.tensor_code(screen.selected) if session and screen and screen.selected else ""
+        if code:
+            self.copy(code)
+            self.tensor_code_copied.emit()
 
     def on_copy_command(self) -> None:
         text = self.session.map_command() if self.session is not None else ""

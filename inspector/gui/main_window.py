@@ -101,6 +101,10 @@ class MainWindow(DropFrame):
     def tree(self) -> TensorTreeView:
         return self.workspace.tree
 
+    @override
+    def compare_selected(self) -> None:
+        self._stack.folder_page.compare()
+
     @property
     def export_dialog(self) -> ExportDialog:
         if self._export is None:
@@ -275,6 +279,7 @@ class MainWindow(DropFrame):
         self._stack.open_wanted.connect(commands.on_open)
         self._stack.demo_wanted.connect(self._actions["demo"].trigger)
         self._stack.path_wanted.connect(self._on_path_wanted)
+        self._stack.folder_built.connect(self._on_folder_built)
         self._stack.workspace_built.connect(self._on_workspace_built)
         self.setCentralWidget(self._stack)
         self._overlay = DropOverlay(self._theme, self)
@@ -340,6 +345,15 @@ class MainWindow(DropFrame):
     def _on_theme_changed(self) -> None:
         self._settings.keep_zoom(self._theme.zoom)
         retint(self, self._theme.tokens)
+
+    def _on_folder_built(self) -> None:
+        page, session = self._stack.folder_page, self.session
+        page.files_wanted.connect(self.files_wanted)
+        page.comparison_wanted.connect(self.comparison_wanted)
+        page.series_wanted.connect(self.series_wanted)
+        if session is not None:
+            page.sort_wanted.connect(lambda column, down: session.sort_folder(column, descending=down))
+            page.stop_wanted.connect(session.stop_folder)
 
     def _on_workspace_built(self) -> None:
         space, session = self._stack.workspace, self.session

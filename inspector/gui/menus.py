@@ -128,6 +128,8 @@ def build_tree_menu(
         menu.addAction(made[action.id])
     if screen is not None and session is not None and rows:
         _add_copy(menu, session, commands, nodes)
+        if rows[0].kind == "tensor" and screen.selected == nodes[0]:
+            _add_alone(menu, screen, commands)
         _add_questions(menu, session, commands, nodes[0], rows[0])
         _add_export(menu, session, screen, nodes, has_tensors=any(row.devices for row in rows))
     menu.addSeparator()
@@ -140,6 +142,14 @@ def build_tree_menu(
 
 def _add_copy(menu: QMenu, session: Session, commands: Commands, nodes: tuple[int, ...]) -> None:
     _add(menu, "Copy as &JSON", lambda: commands.copy(session.nodes_json(nodes)))
+
+
+def _add_alone(menu: QMenu, screen: Screen, commands: Commands) -> None:
+    """Add what is done with the selected tensor alone."""
+    code = _add(menu, "Copy co&de for this tensor", commands.on_copy_tensor_code)
+    code.setEnabled(not screen.values.no_code)
+    save = _add(menu, "&Save as .npy or .safetensors\u2026", commands.on_save_tensor)
+    save.setEnabled(bool(screen.values.forms))
 
 
 def _add_questions(menu: QMenu, session: Session, commands: Commands, node: int, row: Node) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
@@ -11,6 +11,7 @@ from inspector.gui.theme.theme import Theme
 
 if TYPE_CHECKING:
     from inspector.gui.commands import Commands
+    from inspector.gui.start.folder import FolderPageWidget
     from inspector.gui.workspace.workspace import Workspace
     from inspector.session.screen import Screen
 
@@ -19,7 +20,7 @@ _SOON_MS = 150
 
 
 class PhaseStack(QStackedWidget):
-    """Shows the page of a screen's phase: empty, opening, failed, or the workspace."""
+    """Shows the page of a screen's phase: empty, opening, a folder, failed, or the workspace."""
 
     open_wanted = Signal()
     demo_wanted = Signal()
@@ -27,6 +28,7 @@ class PhaseStack(QStackedWidget):
     retry_wanted = Signal()
     cancel_wanted = Signal()
     workspace_built = Signal()
+    folder_built = Signal()
 
     def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
@@ -50,6 +52,11 @@ class PhaseStack(QStackedWidget):
             self.addWidget(self._workspace)
             self.workspace_built.emit()
         return self._workspace
+
+    @property
+    def folder_page(self) -> FolderPageWidget:
+        """The page of a folder; made when it is first asked for."""
+        return cast("FolderPageWidget", self._page("checkpoints"))
 
     def prepare(self) -> None:
         """Build the workspace now, since it is needed soon."""
@@ -79,7 +86,7 @@ class PhaseStack(QStackedWidget):
         self._unsaid = None
         page = self._page(new.phase)
         self._feed("opening", new)
-        if new.phase in ("failed", "empty"):
+        if new.phase in ("failed", "empty", "checkpoints"):
             self._feed(new.phase, new)
         if self._workspace is not None and new.phase != "ready" and self._has_file:
             self._workspace.forget()
@@ -112,16 +119,18 @@ class PhaseStack(QStackedWidget):
     def _feed(self, phase: str, screen: Screen) -> None:
         page = self._pages.get(phase)
         if page is not None:
-            page.show_screen(screen)  # type: ignore[attr-defined]  # each of the three has it
+            page.show_screen(screen)  # type: ignore[attr-defined]  # each of them has it
 
     def _page(self, phase: str) -> QWidget:
         if phase == "ready":
             return self.workspace
         if phase not in self._pages:
-            builders = (self._build_empty, self._build_opening, self._build_failure)
-            build = dict(zip(("empty", "opening", "failed"), builders, strict=True))
+            builders = (self._build_empty, self._build_opening, self._build_folder, self._build_failure)
+            build = dict(zip(("empty", "opening", "checkpoints", "failed"), builders, strict=True))
             self._pages[phase] = build[phase]()
             self.addWidget(self._pages[phase])
+            if phase == "checkpoints":
+                self.folder_built.emit()
         return self._pages[phase]
 
     def _build_empty(self) -> QWidget:
@@ -139,6 +148,11 @@ class PhaseStack(QStackedWidget):
         page = OpeningPage()
         page.cancel_wanted.connect(self.cancel_wanted)
         return page
+
+    def _build_folder(self) -> QWidget:
+        from inspector.gui.start.folder import FolderPageWidget
+
+        return FolderPageWidget(self._theme)
 
     def _build_failure(self) -> QWidget:
         from inspector.gui.start.failure import FailurePageWidget

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from inspector.containers.persistent_ids import NO_DEVICE
+from inspector.errors import PlanError
 from inspector.library.notebook import page_of
 from inspector.library.rows import Global, Safety, Storage, Tensor, Value
-from inspector.library.sources import Opened, Path, shown
+from inspector.library.sources import Opened, Readable, content_of, shown
 from inspector.library.telling import Told, told
 from inspector.model.checkpoint import Key, Optimizer
 from inspector.model.findings import Finding
@@ -26,10 +26,11 @@ from inspector.safety.words import verdict_words
 from inspector.units import format_count, format_nbytes
 
 if TYPE_CHECKING:
+    from inspector.library.arrays import Framework
     from inspector.model.checkpoint import Tensor as Row
 
 _WRAPPERS = frozenset({"._modules", "._parameters", "._buffers"})
-_MOST_DEVICES, _MOST_COMPARED, _MOST_OFFERED = 4, 2000, 5000
+_MOST_DEVICES, _MOST_COMPARED, _MOST_OFFERED, _MOST_CANDIDATES = 4, 2000, 5000, 5
 
 
 class Checkpoint:
@@ -37,13 +38,24 @@ class Checkpoint:
 
     It is a mapping of the paths of tensors to `Tensor` objects, in the order of the file: `checkpoint[path]`,
     `path in checkpoint`, `len`, `keys`, `values`, `items`, `get`, and iteration over the paths. A path is
-    also found with dots all through, `model.layer1.weight`, where only one tensor is meant by it.
+    also found with dots all through, `model.layer1.weight`, and by its end, `layer1.weight`, where only one
+    tensor is meant by it.
 
-    It holds no file open. What it says is what the file said when it was opened.
+    What it says is what the file said when it was opened. A `with` block ends with `close`.
     """
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back what was kept for reading numbers; whoever asks for some later opens the file again."""
+        self._opened.close()
 
     # --- the file -------------------------------------------------------------------------------------------
 
@@ -144,6 +156,41 @@ class Checkpoint:
         found, _ = parse_query(query).find(rows)
         return tuple([self.tensors[index] for index in found])
 
+    def state_dict(
+        self, branch: str = "", *, framework: Framework = "numpy", progress: Told = None
+    ) -> dict[str, Any]:
+        """Read all tensors, or those of a branch, and return them by name, as `load_state_dict` takes them.
+
+        A name is made of the keys below the branch, joined by dots. What is widened or dequantized is said
+        at `Tensor.numpy` and `Tensor.torch`. Tensors that share a storage come as copies.
+
+        Args:
+            branch: Where they are, such as `model`; everywhere by default, optimizer state too.
+            framework: `numpy` for arrays, `torch` for tensors on the CPU.
+            progress: Called with each `Step` of the work; what it raises ends the work.
+
+        Raises:
+            KeyError: There is no tensor in the branch.
+            PlanError: Two tensors have one name.
+            CheckpointError: One of them cannot be read.
+        """
+        from inspector.library.arrays import Arrays  # noqa: PLC0415 - most files are only listed
+
+        start = f"{branch.replace('/', '.')}." if branch else ""
+        names = {
+            row: name.removeprefix(start)
+            for row, name in enumerate(self._names)
+            if name.startswith(start) and self._opened.facts.tensors[row].part_of is None
+        }
+        if branch and not names:
+            raise KeyError(f"there is no tensor below {shown(branch)}")
+        for name, rows in _index(iter(names.values())).items():
+            if len(rows) > 1:
+                raise PlanError(f"{len(rows)} tensors have the name {shown(name)}", remedy="name a branch")
+        with told(progress) as steps:
+            found = Arrays(self._opened, steps, framework).read_all(list(names))
+            return dict(zip(names.values(), found, strict=True))
+
     def __getitem__(self, path: str) -> Tensor:
         """Return the tensor at a path.
 
@@ -153,13 +200,13 @@ class Checkpoint:
         rows = self._rows(path)
         if len(rows) == 1:
             return self.tensors[rows[0]]
-        raise KeyError(self._why_not(path, len(rows)))
+        raise KeyError(self._why_not(path, rows))
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.keys()[:_MOST_OFFERED])
 
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and bool(self._rows(path))
+        return bool(self._rows(path))
 
     def __len__(self) -> int:
         return len(self._opened.facts.tensors)
@@ -184,21 +231,36 @@ class Checkpoint:
         rows = self._rows(path)
         return self.tensors[rows[0]] if len(rows) == 1 else None
 
-    def _rows(self, path: str) -> list[int]:
-        return self._by_path.get(path) or self._by_name.get(path, [])
+    def _rows(self, path: object) -> list[int]:
+        if not isinstance(path, str) or not path:
+            return []
+        return self._by_path.get(path) or self._by_name.get(path) or self._by_end(path)
+
+    def _by_end(self, path: str) -> list[int]:
+        """Return the tensors whose last steps these are."""
+        rows = self._opened.facts.tensors
+        found = [row for row, name in enumerate(self._names) if name.endswith(f".{path}")]
+        return found or [row for row, one in enumerate(rows) if one.path.endswith(f"/{path}")]
 
     @cached_property
     def _by_path(self) -> dict[str, list[int]]:
         return _index(row.path for row in self._opened.facts.tensors)
 
     @cached_property
-    def _by_name(self) -> dict[str, list[int]]:
-        return _index(map(_dotted, self._opened.facts.tensors))
+    def _names(self) -> list[str]:
+        return list(map(_dotted, self._opened.facts.tensors))
 
-    def _why_not(self, path: str, count: int) -> str:
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        return _index(iter(self._names))
+
+    def _why_not(self, path: str, rows: list[int]) -> str:
         named = shown(str(path))
-        if count:
-            return f"{count} tensors have the path {named}: look for them in .tensors"
+        if rows:
+            candidates = [shown(self._opened.facts.tensors[row].path) for row in rows[:_MOST_CANDIDATES]]
+            more = len(rows) - len(candidates)
+            listed = f"{', '.join(candidates)}{f' and {more:,} more' if more else ''}"
+            return f"{len(rows):,} tensors are meant by {named}: {listed}"
         from difflib import get_close_matches  # noqa: PLC0415 - only mistakes need it
 
         near = get_close_matches(str(path), self.keys()[:_MOST_COMPARED], 1)
@@ -240,20 +302,22 @@ class Checkpoint:
         return page_of(self._opened.facts, self._opened.safety, self._opened.findings)
 
 
-def open(path: Path, *, progress: Told = None) -> Checkpoint:  # noqa: A001 - the library's word: inspector.open
+def open(path: Readable, *, progress: Told = None) -> Checkpoint:  # noqa: A001 - the library's word: inspector.open
     """Open a checkpoint: a file, or a folder that is one. Nothing in it is executed, and no weights are read.
 
-    The file is closed when this returns.
+    The file is closed when this returns; numbers that are asked for later open it again.
 
     Args:
-        path: The file or folder.
+        path: That of the file or folder; or the bytes of a file, or a file that is open for reading in
+            binary mode, which is read from where it stands.
         progress: Called with each `Step` of the work; what it raises ends the work.
 
     Raises:
         CheckpointError: It is missing, no checkpoint, of a format that is not read, or damaged.
     """
+    named, data = content_of(path)
     with told(progress) as steps:
-        return Checkpoint(Opened(os.fsdecode(path), steps))
+        return Checkpoint(Opened(named, steps, data))
 
 
 def _index(names: Iterator[str]) -> dict[str, list[int]]:

@@ -15,6 +15,7 @@ from inspector.library.sources import (
     Map,
     Opened,
     Path,
+    changed_path_of,
     machine_of,
     opened_of,
     path_of,
@@ -169,7 +170,7 @@ def remap(  # noqa: PLR0913 - the command line's options
             remedy="name a new file, or say dry_run=True or in_place=True",
         )
     asked = None if python is None else os.fsdecode(python)
-    path = path_of(source)
+    path = changed_path_of(source) if in_place else path_of(source)
     with told(progress) as steps, telling_what_runs():
         how = _How(force=force, verify=verify, python=asked, progress=steps)
         shape, kind = choose_shape(path, named, format, in_place=in_place)
@@ -358,7 +359,7 @@ def undo(source: CheckpointLike, *, force: bool = False, progress: Told = None) 
         ExportError: There is no record of it, or it was changed since. It is as it was.
         CheckpointError: The file cannot be read.
     """
-    path = path_of(source)
+    path = changed_path_of(source)
     with told(progress) as steps, telling_what_runs():
         nbytes = undo_patch(path, force=force, progress=steps)
     return Undone(

@@ -1,19 +1,16 @@
-"""The numbers in tensors: `inspector.stats`, `inspector.scan`, and arrays of NumPy."""
+"""The numbers in tensors: `inspector.stats` and `inspector.scan`, computed by a child process that stays."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inspector.diagnose.findings.values import is_sound, value_findings
-from inspector.errors import ValuesError
 from inspector.library import answers
 from inspector.library.sources import CheckpointLike, Opened, opened_of, shown
 from inspector.library.telling import Telling, Told, told
 from inspector.model.findings import Finding
 from inspector.overriding import override
-from inspector.progress import Progress
 from inspector.records import dataclass
 from inspector.report.values import (
     choose_tensors,
@@ -22,13 +19,10 @@ from inspector.report.values import (
     statistics_document,
     statistics_text,
 )
-from inspector.values.asking import ValueReader, require_numpy
+from inspector.values.asking import require_numpy, staying_reader
 from inspector.values.request import Requests, read_nbytes
 from inspector.values.statistics import Number, scan_checkpoint
 from inspector.values.statistics import Statistics as TensorStatistics
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +117,7 @@ def read_statistics(opened: Opened, rows: Sequence[int], progress: Telling) -> t
     sizes = [read_nbytes(requests.of(row)) for row in rows]
     progress.start_all("reading values", sum(sizes))
     found, done = [], 0
-    with ValueReader() as reader:
+    with staying_reader() as reader:
         for row, nbytes in zip(rows, sizes, strict=True):
             found.append(_statistics(opened, row, reader.statistics(requests, row, progress)))
             done += nbytes
@@ -191,7 +185,7 @@ def scan(source: CheckpointLike, *, progress: Told = None) -> Scan:
         CheckpointError: The file cannot be read, or changed since it was opened.
     """
     require_numpy()
-    with told(progress) as steps, ValueReader() as reader:
+    with told(progress) as steps, staying_reader() as reader:
         opened = opened_of(source, steps)
         found = scan_checkpoint(opened.located, reader, steps)
     findings = value_findings(opened.facts, found)
@@ -206,37 +200,3 @@ def scan(source: CheckpointLike, *, progress: Told = None) -> Scan:
         _document=document,
         _text=scan_text(opened.facts, found),
     )
-
-
-_NO_MEMORY = "there is not enough memory for its numbers"
-
-
-def read_array(
-    opened: Opened, row: int, reader: ValueReader, progress: Progress | None = None
-) -> NDArray[Any]:
-    """Return all numbers of a tensor by its number, read from just its bytes.
-
-    Raises:
-        ValuesError: It has no numbers, or they make no array.
-        CheckpointError: The file cannot be read, or changed since it was opened.
-    """
-    import numpy as np  # noqa: PLC0415 - few ask, and importing the library is to stay light
-
-    checkpoint, progress = opened.located, progress or Progress()
-    requests = Requests(checkpoint)
-    request = requests.of(row)
-    head = {"what": "rows", **requests.file, "tensor": request}
-    progress.start("reading values", read_nbytes(request))
-    shape, found, done = [0], np.zeros(0), 0
-    for answer in reader.answers(head, progress):
-        if "descr" in answer.head:
-            shape = answer.head["shape"]
-            try:
-                found = np.empty(prod(shape), np.dtype(answer.head["descr"]))
-            except (MemoryError, ValueError):
-                raise ValuesError(_NO_MEMORY, where=checkpoint.tensors[row].path) from None
-        elif answer.block:
-            values = np.frombuffer(answer.block, found.dtype)
-            found[done : done + values.size] = values
-            done += values.size
-    return found.reshape(shape)

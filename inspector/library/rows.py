@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from inspector.library.sources import Opened, shown
@@ -14,9 +16,13 @@ from inspector.safety.names import GlobalVerdict
 from inspector.safety.verdict import FileVerdict
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
+    from torch import Tensor as TorchTensor
 
+    from inspector.library.arrays import Framework
     from inspector.library.numbers import Statistics
+
+_BLOCK_NBYTES = 1 << 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +94,12 @@ class Safety:
 class Tensor:
     """One tensor at one place of a checkpoint: what the file says of it, with the words of `show --json`.
 
-    A tensor that is reached twice is two of these, with the same `storage`. None of its numbers are read
-    until `stats` or `numpy` is called.
+    A tensor that is reached twice is two of these, with the same `storage`. Its numbers are read when they
+    are asked for, by `numpy`, `torch`, `stats`, `numpy.asarray(tensor)`, or a part of them by
+    `tensor[:2]` and `tensor[0, :, 3]`, which reads what it takes and no more. Each time they are read again,
+    and refused if the file changed since it was opened.
+
+    It is true, whatever its numbers are; `len` is its first size, as of an array.
     """
 
     __slots__ = ("_index", "_opened", "_row")
@@ -140,6 +150,21 @@ class Tensor:
         return self._row.layout
 
     @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+        return len(self._row.shape)
+
+    @property
+    def numel(self) -> int:
+        """How many elements it has."""
+        return prod(self._row.shape)
+
+    @property
+    def size(self) -> int:
+        """The same, by NumPy's name."""
+        return self.numel
+
+    @property
     def requires_grad(self) -> bool:
         """Whether gradients were asked for."""
         return self._row.requires_grad
@@ -186,23 +211,71 @@ class Tensor:
         return found
 
     def numpy(self, *, progress: Told = None) -> NDArray[Any]:
-        """Read its numbers, and no others, and return them as a NumPy array.
+        """Read its numbers, and no others, and return them as a NumPy array, which is the caller's own.
 
-        What NumPy has no type for comes as a larger one that holds the values exactly: bfloat16 and what is
-        smaller as float32, complex32 as complex64; quantized elements come as the numbers they stand for.
+        What NumPy has no type for is widened to one that holds the values exactly: bfloat16 and float8 come
+        as float32, complex32 as complex64. Quantized elements are dequantized: they come as the numbers they
+        stand for, in float32. All else has its own type, in this machine's byte order.
 
         Args:
             progress: Called with each `Step` of the work; what it raises ends the work.
 
         Raises:
-            ValuesError: It has no numbers, or they make no array: those of a sparse tensor are in its parts.
+            ValuesError: It has no numbers, or they make no array: those of a sparse tensor are in its parts,
+                and elements of four bits and less share bytes.
+            ExportError: This Python has no NumPy.
             CheckpointError: The file cannot be read, or changed since it was opened.
         """
-        from inspector.library.numbers import read_array  # noqa: PLC0415 - most files are only listed
-        from inspector.values.asking import ValueReader  # noqa: PLC0415 - the same
+        found: NDArray[Any] = self._read(..., "numpy", progress)
+        return found
 
-        with told(progress) as steps, ValueReader() as reader:
-            return read_array(self._opened, self._index, reader, steps)
+    def torch(self, index: object = ..., *, progress: Told = None) -> TorchTensor:
+        """Read its numbers, or a part of them, as a tensor of torch on the CPU, which is imported for that.
+
+        It has the type that the file states, bfloat16 and float8 too; only quantized elements are
+        dequantized to float32. It asks for no gradients, and shares its memory with no other tensor.
+
+        Args:
+            index: The part of it, as in `tensor[0, :, 3]`.
+            progress: Called with each `Step` of the work; what it raises ends the work.
+
+        Raises:
+            ValuesError: As `numpy` does, or this torch has no such type.
+            ExportError: This Python has no torch, or no NumPy.
+            CheckpointError: The file cannot be read, or changed since it was opened.
+        """
+        found: TorchTensor = self._read(index, "torch", progress)
+        return found
+
+    def _read(self, index: object, framework: Framework, progress: Told = None) -> Any:  # noqa: ANN401
+        from inspector.library.arrays import Arrays  # noqa: PLC0415 - most files are only listed
+
+        with told(progress) as steps:
+            return Arrays(self._opened, steps, framework).read(self._index, index)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001 - as NumPy calls it
+        """Return the same as `numpy`, for functions of NumPy that are handed the tensor."""
+        if copy is False:
+            raise ValueError("the numbers of a tensor of a file are read, which makes an array of its own")
+        found = self.numpy()
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    def __getitem__(self, index: object) -> Any:  # noqa: ANN401 - as NumPy has it: an array, or a number
+        """Read a part of its numbers, by integers, slices, `...` and None, as NumPy understands them."""
+        return self._read(index, "numpy")
+
+    def __len__(self) -> int:
+        if not self._row.shape:
+            raise TypeError("a tensor without dimensions has no length")
+        return self._row.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        step = max(_BLOCK_NBYTES * len(self) // max(self.nbytes, 1), 1) if len(self) else 1
+        return (row for start in range(0, len(self), step) for row in self[start : start + step])
+
+    def __bool__(self) -> bool:
+        """Return True: it is there, also where it has no elements."""
+        return True
 
     @override
     def __repr__(self) -> str:

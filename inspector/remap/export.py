@@ -186,7 +186,8 @@ def export_folder(
         raise PlanError(
             "no file of this folder names a device, so there is none to change",
             where=checkpoint.path,
-            remedy="the call that loads it decides; for torch.load write one file: remap -o model.pth",
+            remedy="the call that loads it decides; for torch.load write one file: "
+            "export --format same -o model.pth",
         )
     refuse_step(checkpoint.format, "remap", checkpoint.path)
     plan = without_nowhere(checkpoint, plan)

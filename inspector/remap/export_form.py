@@ -77,7 +77,6 @@ from inspector.remap.relabel import mapped_container
 from inspector.remap.safetensors import (
     SafetensorsFile,
     SafetensorsPlan,
-    format_header,
     is_in_row_order,
     plan_safetensors,
     storage_key,
@@ -395,7 +394,7 @@ def verify_form(content: Content, form: Form, stock: Stock, out: OutFile, progre
     with read_again("the copy"):
         copy = read_container(str(out.path), DEFAULT_LIMITS, progress)
     if content.safetensors is not None:
-        header = format_header(content.safetensors)
+        header = content.safetensors.header
         if read_at(out.fd, 0, len(header)) != header:
             raise ExportError("the header of the copy is not as planned")
         found, values = tuple(row[:3] for row in _rows(copy, form, progress)), b""
@@ -442,7 +441,7 @@ def _copied_storages(content: Content, stock: Stock, copy: Container) -> Iterato
 
 
 def _copied_tensors(contents: SafetensorsPlan, stock: Stock) -> Iterator[Copied]:
-    start = len(format_header(contents))
+    start = len(contents.header)
     for slot in contents.slots:
         key = storage_key(slot.facts)
         if slot.nbytes and is_in_row_order(slot.facts) and not stock.is_cast(key, slot.dtype):

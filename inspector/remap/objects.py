@@ -118,7 +118,9 @@ def _only(found: Sequence[Model], otherwise: str, models: Sequence[Model]) -> Mo
         raise PlanError(
             "the file holds several models", where=names, remedy="name one: --strip-prefix with its path"
         )
-    raise PlanError(otherwise, where=names or None)
+    raise PlanError(
+        otherwise, where=names or None, remedy=None if models else "for the whole file, ask for --format same"
+    )
 
 
 @once

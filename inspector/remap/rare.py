@@ -96,7 +96,7 @@ def _relabelled(data: bytes, record: StorageRecord, to: str) -> bytes:
 # nothing may move, the new pickle is brought to the length of the old one.
 
 _ZIP = b"PK\x03\x04"
-_CONVERT = "write it as a file of torch.save first (remap -o model.pt), and remap that"
+_CONVERT = "write it as a file of torch.save first (export --format same -o model.pt), and remap that"
 
 
 def pickled_edits(source: Source, plan: Plan, progress: Progress, *, in_place: bool) -> list[Edit]:

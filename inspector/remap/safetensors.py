@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -69,6 +69,15 @@ class Slot(NamedTuple):
     nbytes: int
 
 
+class Row(NamedTuple):
+    """A tensor in the header: where its bytes begin behind it."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+
+
 class SafetensorsPlan(NamedTuple):
     """What a safetensors file holds.
 
@@ -81,6 +90,12 @@ class SafetensorsPlan(NamedTuple):
     tied: tuple[tuple[str, str], ...]
     left_out: tuple[LeftOut, ...]
     refusals: tuple[str, ...]
+
+    @property
+    def header(self) -> bytes:
+        """The beginning of the file."""
+        rows = (Row(slot.name, slot.dtype, slot.facts.shape, slot.start) for slot in self.slots)
+        return format_header(rows, self.metadata)
 
 
 def plan_safetensors(
@@ -182,17 +197,17 @@ def _has_math_bits(value: Value) -> bool:
     return False
 
 
-def format_header(contents: SafetensorsPlan) -> bytes:
-    """Return the beginning of the file, with its length before it."""
-    rows: dict[str, object] = {_METADATA: contents.metadata}
-    for slot in contents.slots:
-        offsets = [slot.start, slot.start + slot.nbytes]
-        rows[slot.name] = {
-            "dtype": DTYPES[slot.dtype],
-            "shape": list(slot.facts.shape),
-            "data_offsets": offsets,
+def format_header(rows: Iterable[Row], metadata: Mapping[str, str] = _OURS) -> bytes:
+    """Return the beginning of a file, with its length before it."""
+    found: dict[str, object] = {_METADATA: metadata}
+    for row in rows:
+        end = row.start + prod(row.shape) * ITEMSIZES[row.dtype]
+        found[row.name] = {
+            "dtype": DTYPES[row.dtype],
+            "shape": list(row.shape),
+            "data_offsets": [row.start, end],
         }
-    text = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
     return _LENGTH.pack(len(text)) + text
 
@@ -211,7 +226,7 @@ class SafetensorsFile:
 
     def write(self) -> None:
         """Write it."""
-        header = format_header(self.contents)
+        header = self.contents.header
         self.progress.start("copying", sum(slot.nbytes for slot in self.contents.slots))
         out = Buffered(self.stock, self.target, self.progress)
         out.write(header)

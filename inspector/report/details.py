@@ -32,7 +32,7 @@ _MOST_LISTED = 40
 _MOST_PIECES = 64
 _COUNTABLE = 10**24
 _NO_EXPRESSION = "none: a key on the way is an object, neither text nor a number"
-_ROLES = {
+ROLE_WORDS = {
     "parameter": "parameter",
     "buffer": "buffer",
     "optimizer": "optimizer state",
@@ -205,10 +205,12 @@ def _about_file(checkpoint: Checkpoint, parameters: str) -> list[tuple[str, str]
 def _about(tensor: Tensor, lookup: Lookup, after: str, damage: Damage | None) -> list[tuple[str, str]]:
     rows = [
         ("Path", unescaped_path(shown_place(tensor))),
-        ("Python", python_expression(tensor) or _NO_EXPRESSION),
+        ("Shape", format_shape(tensor.shape)),
+        ("Dtype", tensor.dtype),
+        ("Size" if tensor.layout == "strided" else "Dense size", size_text(tensor.nbytes)),
         ("Device", device_name(tensor.device)),
         ("After loading", after),
-        ("Role", _ROLES[tensor.role]),
+        ("Role", ROLE_WORDS[tensor.role]),
     ]
     if tensor.slot is not None:
         optimizer = _optimizer_around(tensor, lookup)
@@ -220,7 +222,7 @@ def _about(tensor: Tensor, lookup: Lookup, after: str, damage: Damage | None) ->
         rows.append(("Damage", WORDS[damage]))
     if tensor.problem is not None:
         rows.append(("Problem", tensor.problem))
-    return rows
+    return [*rows, ("Python", python_expression(tensor) or _NO_EXPRESSION)]
 
 
 def _optimizer_around(tensor: Tensor, lookup: Lookup) -> Optimizer | None:
@@ -233,12 +235,7 @@ def _optimizer_around(tensor: Tensor, lookup: Lookup) -> Optimizer | None:
 
 
 def _layout(tensor: Tensor) -> list[tuple[str, str]]:
-    rows = [
-        ("Shape", format_shape(tensor.shape)),
-        ("Dtype", tensor.dtype),
-        ("Size" if tensor.layout == "strided" else "Dense size", size_text(tensor.nbytes)),
-        ("Layout", tensor.layout),
-    ]
+    rows = [("Layout", tensor.layout)]
     if tensor.stride is not None:
         rows.append(("Stride", f"({', '.join(str(step) for step in tensor.stride)})"))
     if tensor.storage_offset is not None:

@@ -98,7 +98,7 @@ def weights_remedies(checkpoint: Checkpoint) -> tuple[Remedy, ...]:
         return ()
     path = file_word(checkpoint.path)
     out = file_word(_beside(checkpoint.path, "weights"))
-    return (Remedy(kind="weights", text=command("remap", path, "-o", out, "--only", "weights")),)
+    return (Remedy(kind="weights", text=command("export", path, "-o", out)),)
 
 
 # --- calls of torch.load ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from inspector.model.findings import Finding
 from inspector.model.totals import device_totals
 from inspector.quoting import command, file_word
 from inspector.report.colors import device_name
+from inspector.report.contents import summary_of
 from inspector.report.details import hidden_texts, naming_text, written_by
 from inspector.report.page import (
     LINE,
@@ -85,6 +86,9 @@ def _head(checkpoint: Checkpoint, safety: SafetyVerdict, *, is_lost: bool) -> It
         yield Line(command("snippet", file_word(checkpoint.path)), "code", "       ")
     for note in sentences(checkpoint.notes):
         yield from prose(note, "  ")
+    summary = summary_of(checkpoint)
+    if summary:
+        yield Line(summary, indent="  ")
 
 
 def verdict_role(safety: SafetyVerdict) -> Role:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _MOST_VISITED = 200
 _MOST_PICKED = 100_000
-_OF_SELECTED = (STATISTICS, RANK, PICTURE, CELLS, SAVE)
+_OF_SELECTED = (STATISTICS, RANK, PICTURE, CELLS)
 _MOST_CELLS = (224, 288)
 """How many rows and columns of cells a picture has."""
 _LABEL = "reading values"
@@ -159,8 +159,13 @@ class Session(Exports):
         if document is not None and 0 <= root < len(document.tree.nodes):
             self._show(replace(self._state, map_root=root))
 
+    def look_at_map(self) -> None:
+        """Show the map of modules, also of files that are opened later."""
+        if not self._state.looks_at_map:
+            self._show(replace(self._state, looks_at_map=True))
+
     def color_map(self, by: Property) -> None:
-        """Show the map of modules, colored by a property of tensors; for files that are opened later too."""
+        """Color the map of modules by a property of tensors, also for files that are opened later."""
         if self._state.map_by != by:
             self._show(replace(self._state, map_by=by))
 
@@ -367,16 +372,33 @@ class Session(Exports):
         stop(self._desk, SCAN)
 
     def save_values(self, path: str) -> None:
-        """Save the values of the selected tensor as a `.npy` file."""
+        """Save the values of the selected tensor as what the suffix of a path says, or else as `.npy`."""
         asked = self._asked()
         if asked is not None:
-            from inspector.values.request import Requests, read_nbytes  # noqa: PLC0415 - see above
+            self._run(SAVE, "saving values", partial(_save, self._reader(SAVE), asked, path))
 
-            document, _, request = asked
-            head = {"what": "rows", **Requests(document.checkpoint).file, "tensor": request}
-            self._run(
-                SAVE, "saving values", partial(_save, self._reader(SAVE), head, path, read_nbytes(request))
-            )
+    def stop_saving(self) -> None:
+        """Stop that."""
+        stop(self._desk, SAVE)
+
+    def tensor_code(self, node: int) -> str:
+        """Return the code that loads one tensor; empty where there is none."""
+        document, row = self._ready, self._row_at(node)
+        if document is None or row is None or row.kind != "tensor":
+            return ""
+        from inspector.errors import PlanError  # noqa: PLC0415 - see above
+        from inspector.safety.verdict import judge  # noqa: PLC0415 - see above
+        from inspector.session.targets import target_of  # noqa: PLC0415 - see above
+        from inspector.session.values.showing import request_for, wanted_code  # noqa: PLC0415 - see above
+        from inspector.snippet.tensor import tensor_code, why_no_code  # noqa: PLC0415 - see above
+
+        wanted = wanted_code(document, row.index, request_for(self._requests(document), row.index))
+        if why_no_code(wanted, judge(document.checkpoint)):
+            return ""
+        try:
+            return tensor_code(wanted, target_of(self._state))
+        except PlanError:  # a torch that cannot check the file first: the code page says so
+            return ""
 
     def take_out(self, nodes: tuple[int, ...]) -> Taking | None:
         """Begin to drag rows out: their tensors become files, in a job; None without an open file."""
@@ -413,6 +435,9 @@ class Session(Exports):
         state = self._state
         for kind in _OF_SELECTED:
             state = state.without_job(kind)
+        saving = state.job(SAVE)
+        if saving is not None and saving.status != "running":  # what is being saved goes on
+            state = state.without_job(SAVE)
         if state.slice is not None or len(state.jobs) < len(self._state.jobs):
             self._show(replace(state, slice=None))
         asked = self._asked() if state.watches_values else None
@@ -503,11 +528,28 @@ def _scan(reader: ValueReader, document: Document, progress: Progress) -> Scan:
     return scan_checkpoint(document.checkpoint, reader, progress)
 
 
-def _save(reader: ValueReader, head: dict[str, Any], path: str, nbytes: int, progress: Progress) -> str:
-    from inspector.session.export.npy import write_npy  # noqa: PLC0415 - few are saved
+def _save(reader: ValueReader, asked: tuple[Document, int, Request], path: str, progress: Progress) -> str:
+    from pathlib import Path  # noqa: PLC0415 - few are saved
 
-    progress.start("saving values", nbytes)
-    return write_npy(path, reader.answers(head, progress))
+    from inspector.errors import ExportError  # noqa: PLC0415 - as above
+    from inspector.remap.files import refuse_destination, refuse_parts  # noqa: PLC0415 - as above
+    from inspector.session.export.arrays import write_npy, write_safetensors  # noqa: PLC0415 - as above
+    from inspector.session.values.showing import NPY, SAFETENSORS, forms_of, saved_name  # noqa: PLC0415 - as above
+    from inspector.values.request import Requests, read_nbytes  # noqa: PLC0415 - as above
+
+    checkpoint, request = asked[0].checkpoint, asked[2]
+    tensor = checkpoint.tensors[asked[1]]
+    form = SAFETENSORS if path.lower().endswith(SAFETENSORS) else NPY
+    if form not in dict(forms_of(tensor, request)):
+        raise ExportError(f"{tensor.dtype} cannot be saved as {form}", where=tensor.path)
+    refuse_destination(checkpoint.path, Path(path), overwrite=True)
+    refuse_parts((part.path for part in checkpoint.parts), Path(path))
+    progress.start("saving values", read_nbytes(request))
+    head: dict[str, Any] = {"what": "rows", **Requests(checkpoint).file, "tensor": request}
+    if form == NPY:
+        return write_npy(path, reader.answers(head, progress))
+    answers = reader.answers({**head, "is_stored": True}, progress)
+    return write_safetensors(path, saved_name(tensor), tensor.dtype, answers)
 
 
 def _head(document: Document, request: Request, what: str, choice: SliceChoice) -> dict[str, Any]:
@@ -522,7 +564,7 @@ def _picture(found: dict[str, Any]) -> Picture:
 
     pairs: dict[str, Any] = {name: tuple(found[name]) for name in ("shape", "seen", "steps")}
     numbers: dict[str, Any] = {name: base64.b64decode(found[name]) for name in ("cells", "levels")}
-    plain = {name: found[name] for name in ("rows", "columns", "limit")}
+    plain = {name: found[name] for name in ("rows", "columns", "limit", "is_clipped")}
     return Picture(**pairs, **numbers, **plain)
 
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.report.words.formats import nothing_to_map
+from inspector.session.folder import folder_page
 from inspector.session.history import edit_texts
 from inspector.session.jobs.pythons import pythons_page
 from inspector.session.present.export import export_page
@@ -67,6 +68,7 @@ def _progress(state: State) -> Progress | None:
 FRAME: Mapping[str, Callable[[State], object]] = {
     "title": _title,
     "progress": _progress,
+    "folder": folder_page,
     "targets": targets_of,
     "devices": devices_of,
     "wanted": lambda state: target_of(state).wanted or "",

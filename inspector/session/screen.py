@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from inspector.report.details import FactGroup
     from inspector.report.outline.flat import FlatRows
     from inspector.report.outline.strip import Strip
+    from inspector.report.overview import Overview
     from inspector.report.query import Query
     from inspector.report.tree import Tree
     from inspector.session.export.page import ExportPage
+    from inspector.session.folder import FolderPage
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
 
-Phase = Literal["empty", "opening", "ready", "failed"]
+Phase = Literal["empty", "opening", "checkpoints", "ready", "failed"]
 Tone = Literal["good", "bad", "warning", "neutral"]
 
 
@@ -233,7 +235,8 @@ class Screen:
     what the file looked like when it was read and `on_disk` what it looked like since, None when it was
     gone; `parts` are the files that it is read from, where there are several; `export` is None without an
     export.
-    `module_map` is None until the map page was looked at; `marks` are the searches of the charts' parts that
+    `folder` has the checkpoints of a folder that is none itself.
+    `module_map` is None until the map was looked at; `marks` are the searches of the charts' parts that
     the selected row belongs to.
     `selected` is the tree node whose facts are shown, or None; `strip` has those in short, or the sum of
     several selected rows, and `can_go` is whether one was selected before it, and one after. `matches` is
@@ -261,6 +264,7 @@ class Screen:
     parts: tuple[str, ...] = ()
     progress: Progress | None = None
     failure: FailurePage | None = None
+    folder: FolderPage | None = None
     banner: Banner | None = None
     safety: Chip | None = None
     targets: tuple[Choice, ...] = ()
@@ -276,6 +280,7 @@ class Screen:
     branches: tuple[BranchRow, ...] = ()
     charts: tuple[Chart, ...] = ()
     forecast: ForecastPage | None = None
+    overview: Overview | None = None
     tensor: tuple[FactGroup, ...] = ()
     findings: tuple[FindingRow, ...] = ()
     error_text: str = ""
@@ -307,6 +312,11 @@ class Screen:
     taken: TakenPage | None = None
     scalars: Mapping[int, str] | None = None
     row_marks: Marks = NO_MARKS
+
+    @property
+    def is_on_its_way(self) -> bool:
+        """Whether a file is being opened, or the checkpoints of a folder are read."""
+        return self.phase == "opening" or (self.folder is not None and bool(self.folder.reading))
 
     @property
     def awaits_map(self) -> bool:

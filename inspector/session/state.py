@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from inspector.session.document import Document
     from inspector.session.export.page import Destination, ExportDraft, ExportWish
     from inspector.session.export.work import Outcome
+    from inspector.session.folder import FolderState
     from inspector.session.history import MapEdit
     from inspector.session.log import LogLine
     from inspector.session.operations import Job
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 THIS = "this"
 Picks = tuple[tuple[tuple[int, ...], bool], ...]
-OPEN, PROBE, EXPORT, SEARCH = "open", "probe", "export", "search"
+OPEN, FOLDER, PROBE, EXPORT, SEARCH = "open", "folder", "probe", "export", "search"
 """Kinds of jobs that decide what is shown."""
 
 
@@ -81,7 +82,8 @@ class State:
         export: How far an export is; None without one.
         style: The chosen style of code; empty for the one that fits the file best.
         edits: Changes of the map that can be undone, the last one last.
-        map_by: What the map of modules is colored by; None as long as it was not looked at.
+        looks_at_map: Whether the map of modules was looked at.
+        map_by: What it is colored by; None for what tells most of a file.
         watches_values: Whether the values of the selected tensor are looked at.
         slice: The slice of it that was chosen; None for the first.
     """
@@ -89,6 +91,7 @@ class State:
     phase: Phase = "empty"
     path: str = ""
     document: Document | None = None
+    folder: FolderState | None = None
     on_disk: Stamp | None = None
     beside: tuple[int, int] = (0, 0)
     failure: FailurePage | None = None
@@ -116,6 +119,7 @@ class State:
     edits: tuple[MapEdit, ...] = ()
     undone: tuple[MapEdit, ...] = ()
     log: tuple[LogLine, ...] = ()
+    looks_at_map: bool = False
     map_by: Property | None = None
     map_root: int = 0
     watches_values: bool = False
@@ -161,6 +165,7 @@ class State:
             phase="empty",
             path="",
             document=None,
+            folder=None,
             on_disk=None,
             beside=(0, 0),
             failure=None,

@@ -107,8 +107,17 @@ class Trust:
     comments: tuple[str, ...]
 
 
+class Load(NamedTuple):
+    """What the call of `torch.load` depends on; `root` is the variable that it fills."""
+
+    checkpoint: Checkpoint
+    target: Profile
+    path: str
+    root: str
+
+
 def write_load(
-    script: Script, request: Request, map_location: str | Bracketed | None, *, root: str | None = None
+    script: Script, request: Request | Load, map_location: str | Bracketed | None, *, root: str | None = None
 ) -> None:
     """Write the call of `torch.load`, and before it what torch must be told to allow."""
     trust = write_allowed(script, request)
@@ -117,7 +126,7 @@ def write_load(
 
 def load_lines(
     script: Script,
-    request: Request,
+    request: Request | Load,
     trust: Trust,
     map_location: str | Bracketed | None,
     *,
@@ -144,7 +153,7 @@ def load_lines(
     return [*comments, opened, *format_code(call, f"{indent}    ")]
 
 
-def write_allowed(script: Script, request: Request) -> Trust:
+def write_allowed(script: Script, request: Request | Load) -> Trust:
     """Write what torch must be told to allow, and return how the file may be loaded then."""
     safety = judge_for(request.checkpoint, request.target)
     knows = has(request.target, "weights_only")

@@ -69,7 +69,7 @@ class Model:
 
 def has_model(checkpoint: Checkpoint) -> bool:
     """Return whether there is a model."""
-    return bool(_homes(checkpoint))
+    return bool(homes(checkpoint))
 
 
 @once
@@ -82,7 +82,7 @@ def has_parameters(checkpoint: Checkpoint) -> bool:
 def find_models(checkpoint: Checkpoint) -> tuple[Model, ...]:
     """List the models; of several copies of one, such as the last and the best, the first."""
     found: dict[tuple[str, bool], list[Tensor]] = {}
-    for path, is_module, tensors in _homes(checkpoint):
+    for path, is_module, tensors in homes(checkpoint):
         found.setdefault((path, is_module), []).extend(tensors)
     models: list[Model] = []
     known: set[tuple[str, ...]] = set()
@@ -101,7 +101,7 @@ def _is_copy(model: Model) -> bool:
 
 
 @once
-def _homes(checkpoint: Checkpoint) -> tuple[tuple[str, bool, list[Tensor]], ...]:
+def homes(checkpoint: Checkpoint) -> tuple[tuple[str, bool, list[Tensor]], ...]:
     """Return the tensors that stand side by side in a model, with the model's place and what it is."""
     return tuple(_iter_homes(checkpoint))
 

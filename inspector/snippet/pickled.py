@@ -117,7 +117,7 @@ def render_agent(checkpoint: Checkpoint, path: str, device: Device) -> str:
         raise PlanError(
             "loading this file can run commands, and nothing keeps its loader from that",
             where=checkpoint.path,
-            remedy="write its weights alone into a file that can be checked: remap -o policy.pth",
+            remedy="write its weights alone into a file that can be checked: export -o policy.pth",
         )
     return agent_code(path, device, algorithm_of(checkpoint))
 

@@ -185,7 +185,7 @@ def _megatron(path: str, _: Device) -> str:
 def _distcp(path: str, _: Device) -> str:
     lines = [
         "# The file of one rank holds no names and cannot be loaded alone. First write what is in it:",
-        f"# checkpoint-inspector remap {file_word(path)} -o {file_word(_beside(path))}",
+        f"# checkpoint-inspector export {file_word(path)} --format same -o {file_word(_beside(path))}",
         *call("saved = torch.load(", literal(_beside(path)), 'map_location="cpu"', "weights_only=True"),
     ]
     return _code(_ANY, lines)

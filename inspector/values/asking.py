@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 from _thread import allocate_lock
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -30,6 +33,41 @@ def require_numpy() -> None:
         )
 
 
+_FREE: list[ValueReader] = []
+"""The reader that stays for the next call of the library, while nobody uses it."""
+
+
+@contextmanager
+def staying_reader() -> Iterator[ValueReader]:
+    """Yield the reader that stays, or another one while somebody else uses it."""
+    try:
+        reader = _FREE.pop()
+    except IndexError:
+        reader = ValueReader()
+    try:
+        yield reader
+    finally:
+        _FREE.append(reader)
+        while len(_FREE) > 1:
+            _FREE.pop().end()
+
+
+@atexit.register
+def end_staying_reader() -> None:
+    """End the child that stays, if nobody uses it."""
+    while _FREE:
+        _FREE.pop().end()
+
+
+def _leave_to_parent() -> None:
+    while _FREE:
+        _FREE.pop().leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
 class ValueReader:
     """A child process that reads values, started by the first question; any thread may ask it."""
 
@@ -48,6 +86,10 @@ class ValueReader:
     def end(self) -> None:
         """End the child, if one runs."""
         self._worker.end()
+
+    def leave(self) -> None:
+        """Forget the child of the process that this one was forked from."""
+        self._worker.leave()
 
     def close(self) -> None:
         """End the child if nobody is asking; who is, is cancelled, which ends it."""

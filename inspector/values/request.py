@@ -202,7 +202,7 @@ def read_scalars(checkpoint: Checkpoint, progress: Progress) -> dict[int, str]:
             is_same = source.identity() == source.stamp
     except CancelledError:
         raise
-    except CheckpointError:  # the values page says why
+    except CheckpointError:  # the tensor page says why
         return {}
     return found if is_same else {}
 

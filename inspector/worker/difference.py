@@ -1,7 +1,9 @@
-"""How two tensors differ in numbers, from blocks of their elements.
+"""How tensors differ in numbers, from blocks of their elements.
 
-Head: `a` and `b`, the names of their dtypes, `rtol` and `atol`. Blocks: as many elements of `a` and of `b`,
-in turn. Answer: the fields of `inspector.diff.records.Numbers`, `first` as the number of an element.
+Head: `pairs`, of each the names of both dtypes and how many bytes of elements both have; `rtol` and `atol`.
+Blocks: as many elements of the first and of the second, in turn, those of one pair behind those of another.
+Answer: `pairs`, of each the fields of `inspector.diff.records.Numbers`, `first` as the number of an element,
+or `error`.
 
 Elements of two dtypes are compared as float64, or complex128; whole numbers as they are, and a whole number
 that no float64 is equals none. NaN equals NaN, and a complex number one whose two parts equal its own.
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inspector.worker.decoding import PACKED, codes_of, decode
+from inspector.values.decoding import PACKED, codes_of, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,12 +31,24 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 def answer(head: dict[str, Any], blocks: Iterator[bytes]) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Compare all blocks."""
-    found = Difference(head["a"], head["b"], head["rtol"], head["atol"])
+    """Compare all pairs."""
+    answers, block, other, at, other_at = [], b"", b"", 0, 0
     with np.errstate(all="ignore"):
-        for block in blocks:
-            found.add(block, next(blocks))
-    yield found.answer(), b""
+        for dtype, other_dtype, nbytes, other_nbytes in head["pairs"]:
+            found, failure = Difference(dtype, other_dtype, head["rtol"], head["atol"]), ""
+            left, other_left = nbytes, other_nbytes
+            while left:
+                if at == len(block):
+                    block, other, at, other_at = next(blocks), next(blocks), 0, 0
+                end, other_end = min(len(block), at + left), min(len(other), other_at + other_left)
+                try:
+                    found.add(block[at:end], other[other_at:other_end])
+                except ValueError as error:  # of a type whose values nobody knows
+                    failure = str(error)
+                left, other_left = left - (end - at), other_left - (other_end - other_at)
+                at, other_at = end, other_end
+            answers.append({"error": failure} if failure else found.answer())
+    yield {"pairs": answers}, b""
 
 
 class Difference:

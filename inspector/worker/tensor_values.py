@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads would cost memory, and wait for it
 
 from inspector.errors import CheckpointError
-from inspector.worker.tensor_bytes import TensorBytes, open_bytes
+from inspector.values.tensor_bytes import TensorBytes, open_bytes
 from inspector.worker.values.slices import Plane, cells, picture, ranks, saved_rows
 from inspector.worker.values.statistics import Statistics
 
@@ -109,7 +109,7 @@ def _cells(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  #
 
 
 def _rows(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  # noqa: ANN401 - the same
-    yield from saved_rows(head["tensor"], opened)
+    yield from saved_rows(head["tensor"], opened, is_stored=head.get("is_stored", False))
 
 
 def _rank(head: Head, opened: TensorBytes, _blocks: Iterator[bytes]) -> Any:  # noqa: ANN401 - the same

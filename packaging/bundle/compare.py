@@ -39,7 +39,7 @@ ELSEWHERE = ("ssh HOST", "~/venv", "torchrun", "--epochs", "--in-place", "--undo
 """What the pages name and no machine has, and what changes a sample: that stands below, in its order."""
 MORE = """
 show best.pth last.ckpt whole.pt bert model.gguf model.safetensors quantized.pt download.pth --color always
-show best.pth --no-pager --quiet
+show best.pth --no-pager -q
 check best.pth --target this
 check best.pth --target this --json
 check whole.pt quantized.pt last.ckpt bert model.gguf unknown.pth
@@ -49,23 +49,25 @@ check best.pth --python ENV
 check best.pth --python BARE
 check best.pth --full --error-text "Attempting to deserialize object on CUDA device 1"
 check best.pth --script - < train.py
-remap best.pth -o half.safetensors --only weights --cast float16
+export best.pth -o half.safetensors --cast float16
 remap best.pth -o brain.pth --only weights --cast bfloat16 --verify torch
-remap best.pth -o named.pth --only weights --cast float16 --python ENV
-remap best.pth -o bare.pth --only weights --cast float16 --python BARE
-remap best.pth -o whole.pth --cast float16
+export best.pth -o named.pth --cast float16 --python ENV
+export best.pth -o bare.pth --cast float16 --python BARE
+export best.pth -o whole.pth --format same --cast float16
 remap best.pth -o loaded.pth --verify torch --receipt receipt.json --json
 remap best.pth -o full.pth --verify full --keep-times --map "cuda:*=cpu" --map "cpu=cuda:0" --move-all
 remap best.pth -o hidden.pth --hidden-devices --dry-run --json
 remap best.pth -o this.pth --target this
-remap best.pth -o less.pth --exclude optimizer --exclude "model/head.*" --strip-prefix model --no-verify
-remap best.pth -o ema.safetensors --ema --compact --strict
-remap best.pth -o old.pth --container legacy
-remap whole.pt -o dict.pth --format state-dict
-remap best.pth -o dict.pth --format state-dict --force
+remap best.pth -o this.pth --target this --python ENV --force
+export best.pth -o less.pth --exclude optimizer --exclude "model/head.*" --strip-prefix model --format same
+export best.pth -o ema.safetensors --ema --compact --strict
+export best.pth -o old.pth --container legacy --format same --verify none
+export whole.pt -o dict.pth --format state-dict
+export best.pth -o dict.pth --format state-dict --force --keep-times
+export best.pth --dry-run --json --map "cuda:1=cpu" --target cpu --move-all --hidden-devices --format same
 remap best.pth last.pth --into copies --target cuda:0 --json
 remap - -o - < best.pth > piped.pth
-remap bert -o one.safetensors
+export bert -o one.safetensors
 remap best.pth --in-place --map 'cuda:1=cuda:0'
 remap best.pth --undo
 remap best.pth --in-place
@@ -76,8 +78,8 @@ verify old.pth --against best.pth --json
 verify best.pth --against epoch-1.pth --target cpu --python ENV --move-all --hidden-devices
 diff best.pth epoch-2.pth --compare numbers --rtol 1e-3 --atol 1e-3 --each --json
 diff best.pth epoch-2.pth --compare facts --all
-diff best.pth epoch-2.pth --compare equal --only-differences
-diff bert model.safetensors --values
+diff best.pth epoch-2.pth --compare equal
+diff bert model.safetensors --compare numbers
 stats best.pth --scan --json
 stats best.pth "model/**.weight" --rank
 stats last.ckpt --scan
@@ -105,6 +107,9 @@ target --python ENV
 target --python BARE
 target --python nowhere
 schema check
+completion bash
+completion zsh
+completion fish
 explain
 help nothing
 shwo best.pth

@@ -22,7 +22,7 @@ environment() {
   [ -e "$ENVIRONMENT/.ready" ] && return
   python3 -m venv --clear "$ENVIRONMENT"
   "$PYTHON" -m pip install --quiet --disable-pip-version-check --constraint packaging/constraints.txt \
-    build twine check-wheel-contents pyinstaller shtab argparse-manpage \
+    build twine check-wheel-contents pyinstaller argparse-manpage \
     "cyclonedx-python-lib[json-validation]" hatchling --editable '.[gui]'
   touch "$ENVIRONMENT/.ready"
 }
@@ -54,6 +54,7 @@ tree() { # tree USR
     "$usr/share/icons/hicolor/scalable/apps"
   cp -a "$BUNDLE" "$usr/lib/$NAME"
   ln -s "../lib/$NAME/$NAME" "$usr/bin/$NAME"
+  ln -s $NAME "$usr/bin/ckpti"
   PYTHONPATH=. "$PYTHON" packaging/linux/papers.py "$usr"
   cp resources/desktop/$NAME.desktop "$usr/share/applications/"
   cp resources/desktop/$NAME.thumbnailer "$usr/share/thumbnailers/"

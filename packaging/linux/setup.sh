@@ -8,10 +8,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# A screen without a monitor, a window manager and a file manager to drop from: for tests/end2end.
+# A screen without a monitor, a window manager, a file manager to drop from, and shells: for tests/end2end.
 declare -A TEST_TOOLS=([Xvfb]=xvfb [openbox]=openbox [pcmanfm]=pcmanfm [xdotool]=xdotool [xprop]=x11-utils
   [dbus-launch]=dbus-x11 [import]=imagemagick [update-mime-database]=shared-mime-info
-  [desktop-file-validate]=desktop-file-utils [gio]=libglib2.0-bin [jq]=jq)
+  [desktop-file-validate]=desktop-file-utils [gio]=libglib2.0-bin [jq]=jq [zsh]=zsh [fish]=fish)
 
 TORCH_INDEX=https://download.pytorch.org/whl/cpu/
 # What each downloads, takes on the disk and lasts, with 100 Mbit/s on two cores.

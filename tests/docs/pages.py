@@ -13,7 +13,7 @@ README = ROOT / "README.md"
 LANGUAGES = ("console", "python", "text", "json", "markdown")
 """Languages of blocks: the first two are run, the others show what is read somewhere."""
 _FENCE = re.compile(r"( *)(`{3,})(.*)")
-_MARK = re.compile(r"<!-- *(?P<kind>not run|exit|output varies|in)(?:: *(?P<text>.*?))? *-->")
+_MARK = re.compile(r"<!-- *(?P<kind>not run|exit|output varies|in|needs)(?:: *(?P<text>.*?))? *-->")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 
 from inspector.cli.commands import COMMANDS, WINDOW
+from inspector.cli.commands.completion import SHORT_NAME
 from inspector.cli.display import add_display_options
 from inspector.cli.parser import parser_of
 from tests.docs.pages import DOCS, plain
@@ -18,7 +20,7 @@ INTRODUCTION = f"""\
 # Command line
 
 `{PROGRAM}` without a command opens the window. Each command below has the same text under
-`{PROGRAM} COMMAND --help`. `python -m inspector` is the same program.
+`{PROGRAM} COMMAND --help`. `{SHORT_NAME}` and `python -m inspector` are the same program.
 
 This page is made from the program's own parsers by `python -m tests.docs`; a test compares the two.
 
@@ -60,6 +62,9 @@ def page() -> str:
 def _options_of_all() -> Iterator[str]:
     yield "## Options of every command\n"
     yield _table(_rows(_display_parser()))
+    unused = [name for name, module in COMMANDS.items() if getattr(import_module(module), "IS_PLAIN", False)]
+    listed = ", ".join(f"`{name}`" for name in unused)
+    yield f"`--color` and `--no-pager` change nothing in {listed}: they lay nothing out.\n"
 
 
 def _display_parser() -> argparse.ArgumentParser:
@@ -87,7 +92,7 @@ def _command(name: str, place: str) -> Iterator[str]:
     if rows := list(_rows(parser, _shared())):
         yield _table(rows)
     if notes := getattr(module, "NOTES", ""):
-        yield f"{plain(notes)}\n"
+        yield _notes(notes)
     yield from _examples(name, getattr(module, "EXAMPLES", ()))
 
 
@@ -141,6 +146,15 @@ def _right(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     return plain(text)
 
 
+def _notes(notes: str) -> str:
+    """Return the notes of a command; lines that are indented there stay as they are."""
+    parts = []
+    for is_apart, lines in itertools.groupby(notes.split("\n"), key=lambda line: line.startswith("  ")):
+        text = "\n".join(line.removeprefix("  ") for line in lines)
+        parts.append(f"```text\n{text}\n```\n" if is_apart else f"{plain(text)}\n")
+    return "\n".join(parts)
+
+
 def _examples(name: str, examples: tuple[str, ...]) -> Iterator[str]:
     """Yield the examples as blocks; those that are not run stand in one of their own."""
     groups: dict[str, list[str]] = {}
@@ -171,6 +185,6 @@ CODES = {
     "check best.pth --script train.py": 1,
     'check best.pth --script train.py --args "--resume best.pth --gpu 0"': 1,
     "diff epoch-1.pth epoch-2.pth": 1,
-    "diff model.safetensors best.pth --values --filter role:parameter": 1,
+    "diff model.safetensors best.pth --compare numbers --filter role:parameter": 1,
 }
 """Examples that end with another code than 0 in the folder of samples."""

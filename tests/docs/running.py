@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
@@ -69,8 +70,9 @@ def run_page(page: Path, folder: Path, *, update: bool = False) -> list[str]:
 
 
 def is_run(block: Block) -> bool:
-    """Return whether a block holds what can be run."""
-    return block.language in {"console", "python"} and "not run" not in block.marks
+    """Return whether a block holds what can be run, with the packages that it needs."""
+    is_code = block.language in {"console", "python"} and "not run" not in block.marks
+    return is_code and all(map(find_spec, block.marks.get("needs", "").split()))
 
 
 def commands(block: Block) -> list[Command]:

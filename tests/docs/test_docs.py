@@ -117,6 +117,20 @@ def test_the_blocks_of_the_pages_run_and_print_what_they_say(
     assert not wrong, "\n\n".join(wrong)
 
 
+def test_a_block_runs_where_the_packages_that_it_needs_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.docs import pages as reading
+
+    monkeypatch.setattr(reading, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    lines = "```python\nraise ValueError\n```\n"
+    page.write_text(
+        f"<!-- needs: json no_such -->\n{lines}<!-- needs: json ast -->\n{lines}", encoding="utf-8"
+    )
+    assert list(map(is_run, blocks(page))) == [False, True]
+
+
 def test_a_block_that_does_something_else_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.docs import pages as module
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.states import T, save_zip
 from tests.end2end.conftest import DEMO
 from tests.end2end.file_manager import FileManager
 from tests.end2end.screen import wait_until
@@ -86,6 +87,19 @@ def test_by_a_path_on_the_command_line(screen, program, checkpoint):
     assert screen.process_of(window) == process.pid
     screen.close(window)
     assert process.wait(END_S) == 0
+
+
+def test_a_folder_and_by_keys_one_of_its_checkpoints(screen, program, tmp_path):
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for name in ("e2.pt", "e10.pt"):
+        save_zip(runs / name, {"w": T([1.0, 2.0])})
+    window = program.open(runs)
+    screen.wait_active(window)
+    screen.picture_at_rest(tmp_path / "folder.png", window)
+    screen.press("Down", "Return")
+    assert program.wait(runs / "e10.pt") != window  # Down goes on from the first
+    assert program.shows(runs) == window
 
 
 def test_the_demo_checkpoint(screen, program):

@@ -17,7 +17,7 @@ ANSWERS_NO = {
     f"{PROGRAM} check best.pth --target cpu",
     f"{PROGRAM} check best.pth --error-file traceback.txt",
     f"{PROGRAM} check best.pth --script train.py",
-    f"{PROGRAM} diff epoch-1.pth epoch-2.pth --values",
+    f"{PROGRAM} diff epoch-1.pth epoch-2.pth --compare numbers",
 }
 """This machine has no GPU, and the checkpoint was saved on two; the second epoch differs from the first."""
 
@@ -28,10 +28,10 @@ check best.pth --target cuda:1
 check best.pth --error-file traceback.txt
 check best.pth --script train.py
 remap best.pth -o gpu.pth --map '*=cuda:0'
-remap best.pth -o weights.safetensors
+export best.pth -o weights.safetensors
 remap best.pth --in-place
 verify gpu.pth --against best.pth --map '*=cuda:0'
-diff epoch-1.pth epoch-2.pth --values
+diff epoch-1.pth epoch-2.pth --compare numbers
 stats best.pth --scan
 recover half.pth -o rest.pth
 snippet best.pth --target cuda
@@ -40,6 +40,7 @@ target
 target --probe-script > probe.py
 screenshot best.pth window.png
 schema show
+completion bash
 desktop install
 help remap
 """

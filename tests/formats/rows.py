@@ -39,8 +39,8 @@ class Row:
         check: Words of `check --target cpu` about such a file.
         remap: `YES`, or words of the sentence that says why not.
         in_place: The same of `remap --in-place`.
-        state_dict: The same of `remap --format state-dict`.
-        safetensors: The same of `remap -o x.safetensors`.
+        state_dict: The same of `export --format state-dict`.
+        safetensors: The same of `export -o x.safetensors`.
         verify: The same of `verify` of the first of those copies that can be made.
         recover: The same of `recover` with a file that is cut.
     """

@@ -167,7 +167,7 @@ def _contents(path: Path) -> dict[str, bytes]:
 
 def _state_dict(row: Row, cli: Run, folder: Path) -> Iterator[str]:
     out = _out(row, folder, ".pt")
-    answer = cli("remap", row.file(folder), "-o", out, "--format", "state-dict")
+    answer = cli("export", row.file(folder), "-o", out, "--format", "state-dict")
     yield from _is_as_told(row.state_dict, answer, out)
     yield from _has_weights(row, row.state_dict, cli, out)
 
@@ -175,7 +175,7 @@ def _state_dict(row: Row, cli: Run, folder: Path) -> Iterator[str]:
 def _safetensors(row: Row, cli: Run, folder: Path) -> Iterator[str]:
     out = _out(row, folder, ".safetensors")
     # A file of this format under the same name is a copy, and other tests look at those.
-    answer = cli("remap", row.file(folder), "-o", out, "--format", "safetensors")
+    answer = cli("export", row.file(folder), "-o", out, "--format", "safetensors")
     yield from _is_as_told(row.safetensors, answer, out)
 
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QProgressBar, QWidget
 
 from inspector.gui.app import Program, make_app
 from inspector.gui.main_window import MainWindow
-from inspector.gui.pages.registry import PAGES
+from inspector.gui.pages.registry import PAGES, PARTS
 from inspector.gui.placing import LEAST
 from inspector.gui.settings import Settings
 from inspector.resources import demo_path
@@ -80,8 +80,8 @@ class Gallery:
         yield "empty", self._take_empty
         yield "failed", self._take_failed
         yield "demo", self._take_demo
-        for page in PAGES:
-            yield f"page-{page.id}", self._take_page
+        for page in (*(page.id for page in PAGES), *PARTS):
+            yield f"page-{page}", self._take_page
         yield "lora", self._take_lora
         yield "search", self._take_search
         yield "verdict", self._take_verdict
@@ -122,6 +122,8 @@ class Gallery:
             if file == "resnet":
                 self._select(window, _SELECTED[file])
             window.show_page(page)
+            if page == "values":
+                window.workspace.pages.page(page).switch.setCurrentIndex(1)
             self._picture(window, name)
 
     def _take_lora(self, name: str) -> None:
@@ -189,7 +191,7 @@ class Gallery:
         window.close()
 
     def _take_series(self, name: str) -> None:
-        self._program.compare_series(str(self._files["epochs"]))
+        self._program.compare_series((str(self._files["epochs"]),))
         window = self._program.comparisons[-1]
         window.setMinimumSize(1, 1)
         window.resize(self._size)

@@ -11,6 +11,7 @@ from inspector.records import replace
 from inspector.report.charts.bars import Bar, Chart, Segment
 from inspector.report.details import FactGroup
 from inspector.report.outline.strip import Strip
+from inspector.report.overview import Overview, OverviewGroup, OverviewLine
 from inspector.report.tree import Node, Tree
 from inspector.session.export.page import Destination, ExportDraft, ExportPage, ExportWish
 from inspector.session.screen import (
@@ -257,6 +258,7 @@ def ready_screen(leaves: list[Leaf] | None = None, mapping: dict[str, str] | Non
         device_map=device_rows(tree, mapping),
         charts=_charts(tree, mapping),
         forecast=forecast_page(),
+        overview=overview(),
         findings=(
             FindingRow(
                 id="cuda-unavailable",
@@ -427,6 +429,24 @@ def export_draft_page(draft: ExportDraft) -> ExportPage:
     """What the dialog shows of a draft whose destination is free."""
     found = Destination(path=draft.destination, found="free")
     return ExportPage(stage="draft", draft=draft, destination=found)
+
+
+def overview() -> Overview:
+    model = (
+        OverviewLine("Family", "ResNet-50-like", "names as in torchvision models/resnet.py: conv1.weight"),
+        OverviewLine("Layers", "3 + 4 + 6 + 3 blocks in layer1, layer2, layer3, layer4"),
+        OverviewLine("Parameters", "25.6M (25,557,032) in float32, 102 MB", "", "role:parameter"),
+    )
+    training = (
+        OverviewLine("Optimizer", "AdamW, learning rate 0.001", "", "optimizer/*"),
+        OverviewLine("Reached", "epoch 12, best_acc 0.7613"),
+    )
+    memory = (OverviewLine("Inference", "102 MB in float32, 51.1 MB in bfloat16", "without activations"),)
+    groups = (("Model", model), ("Training", training), ("Memory needed on cpu", memory))
+    return Overview(
+        title="ResNet-50-like, 25.6M parameters",
+        groups=tuple(OverviewGroup(title, lines) for title, lines in groups),
+    )
 
 
 def failed_screen() -> Screen:

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from inspector.gui.dialogs.export.draft import DraftPage
 from inspector.gui.main_window import MainWindow
 from inspector.gui.menus import ProfileMenu
-from inspector.gui.pages.memory.map_panel import MapPanel
+from inspector.gui.pages.memory.map_panel import MapPart
 from inspector.gui.pages.memory.panel import ChartCard
 from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.settings import Settings
@@ -117,7 +117,7 @@ def test_the_same_screen_touches_nothing(window, monkeypatch):
         (space.banner, "show_banner"),
         (space.banner, "show_safety"),
         (space.device_map, "show_rows"),
-        (space.pages.page("memory"), "show_screen"),
+        (space.pages.page("overview"), "show_screen"),
     ):
         monkeypatch.setattr(part, method, fail)
     window.show_screen(replace(READY))
@@ -176,7 +176,7 @@ def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     page.check_cancelled.emit()
     session.stop_job.assert_called_once_with("check")
     window.show_page("memory")
-    window.workspace.pages.page("memory").loading_chosen.emit(Loading(ranks=2))
+    window.workspace.pages.page("memory").bars.loading_chosen.emit(Loading(ranks=2))
     session.set_loading.assert_called_once_with(Loading(ranks=2))
     window.actions_by_name["paste_error"].trigger()
     window.workspace.pages.page("findings").error_pasted.emit("KeyError")
@@ -526,6 +526,7 @@ def test_links_lead_into_the_file_that_is_shown_when_all_rows_are_equal(make_win
 def test_the_memory_page_takes_its_colors_from_the_file_that_is_shown(make_window):
     window = make_window(READY)
     other = fakes.make_tree(fakes.training_leaves(), {"cpu": -1})
+    window.show_page("memory")
     window.show_screen(replace(READY, tree=other, device_map=()))
     card = window.workspace.pages.page("memory").findChild(ChartCard)
     assert card._devices == frozenset({"cpu"})
@@ -663,8 +664,7 @@ def test_a_page_shows_what_it_asked_for_while_it_was_made(window, session, qtbot
     """A small file is answered at once, in the very turn in which the page asks."""
     page = map_of(sized({"conv.w": 40, "head.w": 80}))
     screen = replace(window.shown, module_map=page, tree=page.areas.tree)
-    session.color_map.side_effect = lambda _by: window.show_screen(screen)
+    session.look_at_map.side_effect = lambda: window.show_screen(screen)
     window.show_page("map")
     tabs = window.findChild(PageTabs)
-    qtbot.waitUntil(lambda: not tabs.is_busy)
-    assert tabs.findChild(MapPanel).is_drawn
+    qtbot.waitUntil(lambda: any(part.is_drawn for part in tabs.findChildren(MapPart)))

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QFileDialog, QMenu
 
 from inspector.gui import menus as module
 from inspector.gui.tree.model import Column
 from inspector.records import replace
 from inspector.report.outline.flat import FlatRows, Order
+from inspector.session.values.page import ValuesPage
 from tests.gui import fakes
 from tests.gui.asked import AskedSession
 from tests.gui.tree.test_model import find
@@ -64,7 +65,7 @@ def test_a_tensor_offers_its_searches_its_map_and_json(window) -> None:
     assert texts(below) == ["cpu", "cuda:0"]
     below.actions()[1].trigger()
     session.map_branches.assert_called_once_with((node,), "cuda:0")
-    for text, page in (("values", "values"), ("map of modules", "map")):
+    for text, page in (("values", "tensor"), ("map of modules", "memory")):
         entry(menu, text).trigger()
         session.select.assert_called_with(node)
         assert window.workspace.pages.current_id == page
@@ -160,3 +161,38 @@ def test_an_item_of_a_tuple_says_why_it_cannot_be_left_out(window) -> None:
     without = entry(menu_at(window, "model", "fc", "bias"), "Leave out")
     assert not without.isEnabled()
     assert "tuple" in without.text()
+
+
+def test_a_tensor_is_saved_and_its_code_copied(window, monkeypatch, qapp) -> None:
+    node, session = find(READY.tree, "model", "fc", "bias"), window.session
+    values = ValuesPage(
+        row=0,
+        title="model/fc.bias",
+        forms=((".npy", "NumPy array"), (".safetensors", "safetensors")),
+    )
+    screen = replace(READY, selected=node, values=values, path="/data/best.pth")
+    window.shown = screen
+    asked = []
+    for answer, saved in (
+        (("/tmp/a.npy", ""), "/tmp/a.npy"),
+        (("/tmp/a.b", "safetensors (*.safetensors)"), "/tmp/a.b.safetensors"),
+        (("/tmp/a", ""), "/tmp/a.npy"),
+    ):
+        monkeypatch.setattr(
+            QFileDialog, "getSaveFileName", lambda *what, one=answer: asked.append(what) or one
+        )
+        entry(menu_at(window, "model", "fc", "bias"), "Save as").trigger()
+        session.save_values.assert_called_with(saved)
+        assert window.workspace.pages.current_id == "tensor"
+    assert asked[0][2:] == ("/data/model.fc.bias.npy", "NumPy array (*.npy);;safetensors (*.safetensors)")
+    session.save_values.reset_mock()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
+    entry(menu_at(window, "model", "fc", "bias"), "Save as").trigger()
+    session.save_values.assert_not_called()
+    session.tensor_code.return_value = "tensor = 1"
+    entry(menu_at(window, "model", "fc", "bias"), "Copy code").trigger()
+    session.tensor_code.assert_called_once_with(node)
+    assert qapp.clipboard().text() == "tensor = 1"
+    window.shown = replace(screen, values=replace(values, forms=(), no_code="It is a part of another."))
+    menu = menu_at(window, "model", "fc", "bias")
+    assert [entry(menu, text).isEnabled() for text in ("Save as", "Copy code")] == [False, False]

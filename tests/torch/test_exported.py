@@ -88,7 +88,7 @@ def test_program_has_the_weights_that_its_loader_finds(program: Path, tmp_path: 
         assert (rows[name].shape, rows[name].stride) == (tuple(tensor.shape), tensor.stride())
     assert rows["data.constants.constant"].role == "other"
     out = tmp_path / "weights.pt"
-    assert main(["remap", str(program), "-o", str(out), "--format", "state-dict"]) == 0
+    assert main(["export", str(program), "-o", str(out), "--format", "state-dict"]) == 0
     saved = torch.load(out)
     assert saved.keys() == loaded.state_dict.keys()
     assert all(torch.equal(saved[name], loaded.state_dict[name]) for name in saved)

@@ -20,7 +20,10 @@ import pytest
 import torch
 
 from inspector.model.build import open_checkpoint
+from inspector.report.details import python_expression
+from inspector.safety.verdict import judge
 from inspector.snippet.styles.table import render, styles
+from inspector.snippet.tensor import Wanted, tensor_code, why_no_code
 from inspector.snippet.unopened import render_unopened, unopened_styles
 from inspector.target.profile import CPU_ONLY, Profile, presets
 from tests.corpus import CORPUS
@@ -64,6 +67,25 @@ def test_torchscript(tmp_path: Path, net: Any, target: Profile) -> None:
         assert not found.model.training
     found = run(render_unopened("torchscript", str(path), target))
     assert torch.equal(found.model(torch.ones(1, 3)), net.eval()(torch.ones(1, 3)))
+
+
+@table(
+    "name",
+    [
+        "zip/state_dict.pt",
+        "devices/zip_cuda_proto3.pt",
+        "old/t1.0_py27_legacy_sd.pt",
+        "safetensors/all.safetensors",
+    ],
+)
+def test_code_for_one_tensor_loads_that_tensor(name: str) -> None:
+    file = open_checkpoint(str(CORPUS / name))
+    for tensor in file.tensors:
+        wanted = Wanted(checkpoint=file, tensor=tensor, expression=python_expression(tensor))
+        assert why_no_code(wanted, judge(file)) == ""
+        found = run(tensor_code(wanted, CPU_ONLY)).tensor
+        assert (tuple(found.shape), str(found.dtype)) == (tensor.shape, f"torch.{tensor.dtype}"), tensor.path
+        assert found.device.type == "cpu"
 
 
 @TARGETS

@@ -144,13 +144,13 @@ def test_exports_are_the_state_dict(files: dict[str, Path], tmp_path: Path) -> N
     wrong = []
     for name in EXPORTED:
         out = tmp_path / f"{name}.sd.pt"
-        assert main(["remap", str(files[name]), "-o", str(out), "--format", "state-dict"]) == 0
+        assert main(["export", str(files[name]), "-o", str(out), "--format", "state-dict"]) == 0
         found, wanted = torch.load(out), load(files[name]).state_dict()
         if list(found) != list(wanted) or not all(torch.equal(found[key], wanted[key]) for key in wanted):
             wrong.append(name)
     assert wrong == []
     for name in ("freeze", "packed"):
-        assert main(["remap", str(files[name]), "-o", str(tmp_path / "x.pt"), "--format", "state-dict"]) == 2
+        assert main(["export", str(files[name]), "-o", str(tmp_path / "x.pt"), "--format", "state-dict"]) == 2
 
 
 def test_what_is_saved_of_a_damaged_file(files: dict[str, Path], tmp_path: Path) -> None:

@@ -171,5 +171,5 @@ def test_format_from_outside_is_refused_where_its_devices_should_change(tiny: Pa
 
 def test_weights_of_a_format_from_outside_are_written_anew(tiny: Path, cli) -> None:
     out = tiny.with_name("weights.pt")
-    assert cli("remap", tiny, "-o", out, "--format", "state-dict").code == 0
+    assert cli("export", tiny, "-o", out, "--format", "state-dict").code == 0
     assert [(row.path, row.device) for row in open_checkpoint(str(out)).tensors] == [("weight", "cpu")]

@@ -22,8 +22,8 @@ MODULES = {
 
 LAYERS = "Imports go one way only"
 QT = "Qt and pyqtgraph only in gui"
-TORCH = "torch only in worker"
-NUMPY = "numpy only in gui and worker"
+TORCH = "torch only in worker, and where its tensors are asked for"
+NUMPY = "numpy only in gui and worker, and where arrays are asked for"
 PICKLE = "Nothing that runs what is in a file"
 WORKER = "The worker runs in a child process, nobody imports it"
 

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from inspector import __version__
+from inspector.cli.commands.completion import script
 
 ROOT = Path(__file__).parents[2]
 SPEC = ROOT / "packaging" / "bundle" / "checkpoint-inspector.spec"
@@ -178,3 +179,23 @@ def test_the_disk_image_of_macos_holds_the_application(tmp_path):
     assert (image / "Applications").readlink() == Path("/Applications")
     assert (image / "Checkpoint Inspector.app" / "signed-as-").exists()
     assert not (tmp_path / "build" / "dmg").exists()
+
+
+def test_packages_hold_the_completions_that_the_program_prints(tmp_path: Path, monkeypatch) -> None:
+    made = ModuleType("argparse_manpage.manpage")
+    made.Manpage = lambda parser, format: SimpleNamespace(parser=parser, format=format)  # noqa: A006 - its word
+    monkeypatch.setitem(sys.modules, "argparse_manpage", ModuleType("argparse_manpage"))
+    monkeypatch.setitem(sys.modules, "argparse_manpage.manpage", made)
+    papers = runpy.run_path(str(ROOT / "packaging/linux/papers.py"))
+    for _ in range(2):  # over what is there
+        papers["main"](tmp_path)
+    share = tmp_path / "share"
+    places = {
+        "bash": (share / "bash-completion/completions", ("checkpoint-inspector", "ckpti")),
+        "zsh": (share / "zsh/vendor-completions", ("_checkpoint-inspector",)),
+        "fish": (share / "fish/vendor_completions.d", ("checkpoint-inspector.fish", "ckpti.fish")),
+    }
+    for shell, (folder, names) in places.items():
+        assert sorted(path.name for path in folder.iterdir()) == sorted(names)
+        assert {(folder / name).read_text("utf-8") for name in names} == {script(shell)}
+    assert len(list((share / "man/man1").iterdir())) == 2

@@ -1,7 +1,8 @@
 """The commands, one module each: its options, and what it runs.
 
 A module here has `SUMMARY` (one sentence), `add_options(parser)`, `run(options)`, which returns the exit
-code, and perhaps `EXAMPLES`, lines without the program's name, and `NOTES`, for the end of its help.
+code, and perhaps `EXAMPLES`, lines without the program's name, `NOTES`, for the end of its help, and
+`IS_PLAIN`, where nothing is laid out on a terminal.
 It is imported when its command is called, so that `show` pays for nothing that `remap`
 needs. To add a command is to add its module and its row.
 """
@@ -14,6 +15,7 @@ COMMANDS = {
         "show",
         "check",
         "remap",
+        "export",
         "run",
         "verify",
         "diff",
@@ -24,6 +26,7 @@ COMMANDS = {
         "desktop",
         "target",
         "schema",
+        "completion",
     )
 } | {"help": "inspector.cli.helping"}
 """The module of each command, in the order of `--help`."""

@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     from inspector.pythons import name_python
     from inspector.target.wish import parse_wish
 
-    if options.beliefs:
+    if options.beliefs and not options.display.is_quiet:
         remark("--beliefs ended: what people believe and is not so stands in docs/guide/myths.md")
     target = parse_wish(options.target)
     refuse_twice(*options.files, options.error_file, options.script)
@@ -146,7 +146,7 @@ def _tell(options: argparse.Namespace, path: str, found: Check) -> None:
         return
     is_titled = _title(options, path)
     options.display.show(check_page(found, is_full=options.full), apart=not is_titled)
-    if is_stream(path):
+    if is_stream(path) and not options.display.is_quiet:
         remark("stdin stands for the file that was read from there: write its name instead")
 
 

@@ -19,6 +19,7 @@ NOTES = (
     "macOS: the file types of the application bundle.\n"
     "Windows and macOS are untested on real hardware."
 )
+IS_PLAIN = True
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from inspector.cli.common import (
     DONE,
     NEGATIVE,
+    PROGRAM,
+    UNREADABLE,
     UnsaidError,
     as_checkpoint_error,
     complain_of,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 SUMMARY = "Compare two checkpoints: names, devices, dtypes, shapes, values, and what loading them runs."
 EXAMPLES = (
     "diff epoch-1.pth epoch-2.pth",
-    "diff model.safetensors best.pth --values --filter role:parameter",
+    "diff model.safetensors best.pth --compare numbers --filter role:parameter",
     "diff --series epochs/",
 )
 NOTES = "Exits with 0 where they are equal, with 1 where they differ."
@@ -51,7 +53,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="tensors by what is said of them alone, by their bytes as well (the default), or by how much "
         "their numbers differ",
     )
-    group.add_argument("--values", action="store_true", help="the same as --compare numbers")
     group.add_argument("--rtol", type=_tolerance, metavar="R", help="numbers are equal if |a-b| <= A + R*|b|")
     group.add_argument("--atol", type=_tolerance, metavar="A", help="the same; both default to 0")
     group.add_argument(
@@ -59,8 +60,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("what is listed")
     shown = group.add_mutually_exclusive_group()
-    shown.add_argument("--only-differences", action="store_true", help="list what differs (the default)")
-    shown.add_argument("--all", action="store_true", help="list the tensors that are equal as well")
+    shown.add_argument(
+        "--all", action="store_true", help="list the tensors that are equal as well, not only what differs"
+    )
     group.add_argument(
         "--series",
         action="store_true",
@@ -68,6 +70,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "folder, 2 before 10",
     )
     group.add_argument("--each", action="store_true", help="list each tensor of a change that many share")
+    # Spellings of before: what --compare numbers says, and what is the default.
+    parser.add_argument("--values", action="store_true", help=argparse.SUPPRESS)
+    shown.add_argument("--only-differences", action="store_true", help=argparse.SUPPRESS)
 
 
 def _tolerance(text: str) -> float:
@@ -86,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 
     refuse_twice(*options.files)
     if len(options.files) != 2 and not options.series:
-        remedy = "for several, say --series" if options.files[1:] else None
+        remedy = "for several, say --series" if options.files[1:] else f"{PROGRAM} {EXAMPLES[0]}"
         raise PlanError("two checkpoints are compared, A and B", remedy=remedy)
     progress: Progress = options.display.progress()
     try:
@@ -145,7 +150,7 @@ def _run_series(options: argparse.Namespace, progress: Progress) -> int:
         say_json(series_document(found))
     else:
         options.display.show(series_page(found))
-    return DONE
+    return UNREADABLE if found.problems else DONE
 
 
 def _others(options: argparse.Namespace) -> tuple[tuple[str, object], ...]:

@@ -21,6 +21,7 @@ NOTES = (
     "run is not changed: weights_only is as the program has it. Nothing is installed. The exit code is the "
     "program's, and the report goes to stderr."
 )
+IS_PLAIN = True
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
     rules = [parse_rule(text) for text in options.map]
     target = parse_wish(options.target or THIS)
     code, journal = run_rescued(words, rules, target, maps_missing=not rules or options.target is not None)
-    _report(journal, code)
+    if journal.failures or not options.display.is_quiet:
+        _report(journal, code)
     return end_alike(code)
 
 

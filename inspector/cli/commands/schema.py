@@ -12,6 +12,7 @@ EXAMPLES = (
     "schema show > show.schema.json",
 )
 NOTES = "Without a command, it lists those that have one. The schemas are of JSON Schema 2020-12."
+IS_PLAIN = True
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

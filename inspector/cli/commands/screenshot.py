@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from inspector.cli.common import DONE, plain_number
 from inspector.cli.mapping import add_target_options, profile_of
 from inspector.cli.screen import window_libraries
-from inspector.errors import ContainerError, ExportError, PlanError
+from inspector.errors import ContainerError, ExportError, NotACheckpointError, PlanError
 
 if TYPE_CHECKING:
     from inspector.target.profile import Profile
 
 SUMMARY = "Render the window on a file to a PNG."
 _THEMES = ("light", "dark", "contrast-light", "contrast-dark")
+IS_PLAIN = True
 EXAMPLES = ("screenshot best.pth window.png --page memory --theme dark",)
 _SMALLEST, _LARGEST = 200, 8000
 """Pixels along an edge of a picture."""
@@ -28,7 +29,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the checkpoint")
+    parser.add_argument("file", metavar="FILE", help="the checkpoint, or a folder of them")
     parser.add_argument("output", metavar="OUT.png", help="the picture")
     parser.add_argument(
         "--size",
@@ -40,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", choices=_THEMES, default="light", help="the colors; default: light")
     parser.add_argument(
         "--page",
-        choices=("memory", "map", "tensor", "findings", "code", "file", "values"),
+        choices=("overview", "memory", "map", "tensor", "findings", "code", "file", "values"),
         default="memory",
         help="the page at the right; default: memory",
     )
@@ -84,11 +85,16 @@ def run(options: argparse.Namespace) -> int:
         picture = draw_file(options.file, options.thumbnail)
         _write(options, lambda part: part.write_bytes(picture), into=_is_waiting(Path(options.output)))
         return DONE
+    from inspector.containers.walking import checkpoints_in
     from inspector.model.build import open_checkpoint
     from inspector.target.wish import parse_wish
 
     wish = None if options.target is None else parse_wish(options.target)
-    open_checkpoint(options.file)  # an unreadable file is reported as an error, not as a picture of one
+    try:
+        open_checkpoint(options.file)  # an unreadable file is reported as an error, not as a picture of one
+    except NotACheckpointError:
+        if not Path(options.file).is_dir() or next(checkpoints_in(options.file), None) is None:
+            raise
     target = None if wish is None else profile_of(wish, options)
     _write(options, lambda part: _take(options, part, target))
     return DONE

@@ -13,6 +13,7 @@ SUMMARY = (
     "Without a command, the files open in the window."
 )
 EXAMPLES = ("", "best.pth last.pth", "--demo")
+NOTES = "ckpti is a shorter name of the same program."
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +21,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--demo", action="store_true", help="open the demo checkpoint")
     parser.add_argument("--fresh", action="store_true", help="ignore remembered settings")
     parser.add_argument("--python", metavar="PATH", help=PYTHONS)
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"{PROGRAM} {__version__}", help="print the version"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

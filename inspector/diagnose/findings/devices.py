@@ -131,7 +131,7 @@ _MOST_LOADER = 40
 _NO_MAP = (
     "No map_location reaches them: load it where such a device is, move it with "
     "torch.export.passes.move_to_device_pass, and save it again. Its weights alone can be taken out here: "
-    "remap -o model.pt --format state-dict."
+    "export -o model.pt."
 )
 _TITLES = {
     "cuda-unavailable": "Saved on a CUDA GPU, and the target has none",

@@ -77,7 +77,7 @@ class Plot:
             axis.setTicks([])
             axis.setLabel()
             (axis.setWidth if side == "left" else axis.setHeight)(0)
-        self._grid.setContentsMargins(*drawing.margins)
+        self.set_margins(*drawing.margins)
         self._box.invertY(drawing.is_down)
         drawing.draw(self, tokens)
         self._drawing = drawing
@@ -91,6 +91,10 @@ class Plot:
         self._grid.activate()
         area = QRectF(self._box.geometry())
         return area.united(QRectF(area.topLeft(), QSizeF(1, 1)))
+
+    def set_margins(self, left: float, top: float, right: float, bottom: float) -> None:
+        """Leave room around the axes."""
+        self._grid.setContentsMargins(left, top, right, bottom)
 
     def advance(self, text: str, *, small: bool = False) -> float:
         return QFontMetricsF(self._small if small else self._font).horizontalAdvance(text)
@@ -145,12 +149,16 @@ class Plot:
             pg.ImageItem(cells, axisOrder="row-major", autoLevels=False, levels=(0, 255), lut=table)
         )
 
-    def add_line(self, values: Sequence[float], color: QColor, style: Qt.PenStyle) -> None:
-        """Draw a line over 0, 1, 2, ..., broken where a value is NaN, with a dot at each other one."""
+    def add_line(
+        self, places: Sequence[float], values: Sequence[float], color: QColor, style: Qt.PenStyle
+    ) -> None:
+        """Draw a line, broken where a value is NaN, with a dot at each other one."""
         pen = self._pen(color, style)
         dots = {"symbol": "o", "symbolSize": 6, "symbolPen": None, "symbolBrush": color}
         self._box.addItem(
-            pg.PlotDataItem(np.array(values), pen=pen, connect="finite", antialias=True, **dots)
+            pg.PlotDataItem(
+                np.array(places), np.array(values), pen=pen, connect="finite", antialias=True, **dots
+            )
         )
 
     def outline(self, part: int | None, marks: Sequence[int] = ()) -> None:
@@ -198,7 +206,7 @@ class Plot:
         item.setPen(pen)
         self._note(item)
 
-    def fill(self, area: QRectF, color: QColor, radius: float, *, corners: bool = False) -> None:
+    def fill(self, area: QRectF, color: QColor | QBrush, radius: float, *, corners: bool = False) -> None:
         path = QPainterPath()
         path.addRoundedRect(area, radius, radius)
         if corners:

@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QBrush, QColor, QLinearGradient
 
 from inspector.gui.charts.drawing import Drawing, Tick, index_ticks, value_ticks
 from inspector.gui.theme.theme import Tokens, mixed
 from inspector.overriding import override
 from inspector.report.words.values import format_number
-from inspector.session.values.page import Picture
+from inspector.session.values.page import Picture, SliceChoice
 from inspector.values.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ _FOOT, _LEAST_BAR = 8.0, 2.0
 _ABOVE = 1.05
 _LOG_FOOT = 0.3
 """How high a bar of one value is where the next power of ten is 1 higher."""
-_PICTURE, _TOP, _AXIS, _LARGEST_CELL, _LEAST_SIDE = 260, 6, 44, 24, 24
+_LEFT, _TOP, _AXIS, _LARGEST_CELL, _LEAST_SIDE = 60, 8, 44, 24, 24
+_SCALE, _SCALE_GAP, _SCALE_WIDTH, _SCALE_PAD, _SCALE_TEXT = 108, 12, 12, 6, 16
+"""The room of the color bar at the right, and in it: a gap, the bar, a gap, the height of a number."""
+_ZERO_LEVEL, _NAN_LEVEL = 127, 255
 _COLUMN_TICK, _ROW_TICK = 56, 28
 _LOW, _HIGH, _NAN = "#2f6fc4", "#c8402e", "#e3c800"
 _ZERO = {False: "#f6f7f9", True: "#20242c"}
@@ -93,15 +96,29 @@ class Histogram(Drawing):
 
 
 class HeatMap(Drawing):
-    """A `Picture` with the indices of its rows and columns."""
+    """A `Picture` with the indices of its rows and columns, and what its colors stand for.
 
-    name, zooms, margins, is_down = "Heat map", "xy", (0, _TOP, 0, 0), True
+    Cells are square, unless a strip of them would not be seen.
+    """
 
-    def __init__(self, picture: Picture, legend: str) -> None:
-        self._picture = picture
-        self.description = legend
+    name, zooms, is_down = "Heat map", "xy", True
+
+    def __init__(self, picture: Picture, choice: SliceChoice, note: str, room: tuple[float, float]) -> None:
+        self._picture, self._choice = picture, choice
         self.count = picture.rows * picture.columns
-        self.height = round(min(_PICTURE, max(_LEAST_SIDE, picture.rows * _LARGEST_CELL))) + _TOP + _AXIS
+        rows, columns = max(picture.rows, 1), max(picture.columns, 1)
+        side = min(max(room[0] - _SCALE - _LEFT, 1.0) / columns, room[1] / rows, _LARGEST_CELL)
+        self.height = round(max(side * rows, _LEAST_SIDE)) + _TOP + _AXIS
+        ends = f"{picture.shape[0]:,} rows, {picture.shape[1]:,} columns; "
+        self.description = f"{ends}colors from {' to '.join(text for _, text in self._scale()[::-1])}. {note}"
+
+    def _scale(self) -> list[tuple[int, str]]:
+        """Return the levels of the color bar that have a number, from the top on: its ends, and zero."""
+        levels, limit = set(self._picture.levels) - {_NAN_LEVEL}, self._picture.limit
+        ends = [(254, limit)] if max(levels, default=_ZERO_LEVEL) > _ZERO_LEVEL else []
+        ends += [(_ZERO_LEVEL, 0.0)]
+        ends += [(0, -limit)] if min(levels, default=_ZERO_LEVEL) < _ZERO_LEVEL else []
+        return [(level, format_number(value)) for level, value in ends]
 
     @override
     def draw(self, plot: Plot, tokens: Tokens) -> None:
@@ -109,16 +126,41 @@ class HeatMap(Drawing):
         rows, columns = picture.rows, picture.columns
         if not self.count:
             return
-        plot.set_axis("left", partial(self._ticks, 0, _ROW_TICK), "Row", f"{picture.shape[0]:,}")
-        plot.set_axis("bottom", partial(self._ticks, 1, _COLUMN_TICK), "Column")
+        plot.set_margins(0, _TOP, _SCALE, 0)
+        plot.set_axis("left", partial(self._ticks, 0, _ROW_TICK), self._axis("row"), f"{picture.shape[0]:,}")
+        plot.set_axis("bottom", partial(self._ticks, 1, _COLUMN_TICK), self._axis("column"))
         width, height = plot.room.width(), plot.room.height()
         side = min(width / columns, height / rows, _LARGEST_CELL)
-        across, down = side, side  # cells are square, unless a strip of them would not be seen
+        across, down = max(side * columns, _LEAST_SIDE), max(side * rows, _LEAST_SIDE)
         if min(side * columns, side * rows) < _LEAST_SIDE:
-            across = width / columns if columns > rows else _LEAST_SIDE / columns
-            down = height / rows if rows > columns else _LEAST_SIDE / rows
-        plot.set_range((0, width / across), (0, height / down))
+            across, down = (width, down) if columns > rows else (across, height)
+        plot.set_margins(0, _TOP, _SCALE + width - min(across, width), height - min(down, height))
+        plot.set_range((0, columns), (0, rows))
         plot.add_picture(picture.levels, rows, columns, color_table(is_dark=tokens.dark))
+
+    def _axis(self, which: str) -> str:
+        """Return the title of an axis: in a tensor of many dimensions, which one it is."""
+        axis = self._choice.row if which == "row" else self._choice.column
+        return which.capitalize() if len(self._choice.index) < 3 else f"dim {axis}"
+
+    @override
+    def annotate(self, plot: Plot, tokens: Tokens) -> None:
+        if not self.count:
+            return
+        room, colors, scale = plot.room, color_table(is_dark=tokens.dark), self._scale()
+        bar = QRectF(room.right() + _SCALE_GAP, room.top(), _SCALE_WIDTH, room.height())
+        (high, _), (low, _) = scale[0], scale[-1]
+        gradient = QLinearGradient(bar.topLeft(), bar.bottomLeft())
+        places = [((high - level) / (high - low or 1), level, text) for level, text in scale]
+        for place, level, _ in places:
+            gradient.setColorAt(place, colors[level])
+        plot.fill(bar, QBrush(gradient), 2.0)
+        is_low = bar.height() < _SCALE_TEXT * len(scale)
+        left = bar.right() + _SCALE_PAD
+        for place, _, text in places[:: max(len(places) - 1, 1) if is_low else 1]:
+            top = bar.top() + place * bar.height() - _SCALE_TEXT / 2
+            line = QRectF(left, top, _SCALE - (left - room.right()), _SCALE_TEXT)
+            plot.write(line, text, tokens.color("muted"), small=True)
 
     @override
     def area(self, part: int) -> QRectF:
@@ -140,14 +182,19 @@ class HeatMap(Drawing):
 
     @override
     def words(self, part: int) -> str:
-        picture = self._picture
+        """Return the index of a cell in the whole tensor, and its value."""
+        picture, choice = self._picture, self._choice
         (value,) = struct.unpack_from("<f", picture.cells, 4 * part)
-        cell = divmod(part, picture.columns)
-        places = [
-            _span(number * step, step, size)
-            for number, step, size in zip(cell, picture.steps, picture.shape, strict=True)
-        ]
-        return f"row {places[0]}, column {places[1]}: {format_number(value)}"
+        index: list[object] = list(choice.index)
+        axes = choice.row, choice.column
+        for axis, number, step, size in zip(
+            axes, divmod(part, picture.columns), picture.steps, picture.shape, strict=True
+        ):
+            if axis is not None:
+                index[axis] = _span(number * step, step, size)
+        at = f"[{', '.join(map(str, index))}]"
+        farthest = "" if picture.steps == (1, 1) else ", the farthest from zero there"
+        return f"{at} = {format_number(value)}{farthest}"
 
     def _ticks(self, axis: int, apart: int, low: float, high: float, pixels: float) -> list[Tick]:
         step, last = self._picture.steps[axis], (self._picture.rows, self._picture.columns)[axis] - 0.5
@@ -156,8 +203,8 @@ class HeatMap(Drawing):
 
 
 def _span(start: int, step: int, size: int) -> str:
-    last = min(start + step, size) - 1
-    return f"{start:,}" if last == start else f"{start:,} to {last:,}"
+    end = min(start + step, size)
+    return f"{start}" if end == start + 1 else f"{start}:{end}"
 
 
 def color_table(*, is_dark: bool) -> list[QColor]:

@@ -96,6 +96,7 @@ class ChartView(QWidget):
     """
 
     query_wanted = Signal(str)
+    part_chosen = Signal(int)
 
     def __init__(self, theme: Theme, drawing: Drawing | None = None) -> None:
         super().__init__()
@@ -257,7 +258,10 @@ class ChartView(QWidget):
         QToolTip.showText(at, plain_tooltip(words), self)
 
     def _choose(self, part: int | None) -> None:
-        query = "" if part is None else self.drawing.query(part)
+        if part is None:
+            return
+        self.part_chosen.emit(part)
+        query = self.drawing.query(part)
         if query:
             self.query_wanted.emit(query)
 

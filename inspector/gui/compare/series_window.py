@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QItemSelection, QModelIndex, Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QCheckBox,
     QFrame,
     QSplitter,
     QTableWidget,
@@ -14,25 +16,26 @@ from PySide6.QtWidgets import (
 )
 
 from inspector.gui.charts.lines import Lines
-from inspector.gui.charts.saving import PICTURES, Saved, save_button
+from inspector.gui.charts.saving import KINDS, Saved, save_button
 from inspector.gui.charts.view import ChartView, saved_charts
 from inspector.gui.compare.frame import ComparingFrame
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import column, row
 from inspector.gui.widgets.controls import CalmComboBox, make_button
 from inspector.gui.widgets.labels import (
+    ElidedLabel,
     blocked,
     named,
     plain_label,
 )
-from inspector.session.comparing.series import FIELDS
+from inspector.session.comparing.series import FIELDS, figures_csv
 from inspector.units import format_count
 
 if TYPE_CHECKING:
     from inspector.session.comparing.series import SeriesScreen, SeriesSession
 
 _MOST_ROWS = 2_000
-_HINT = "Select rows to draw them; without a selection, the modules that change most are drawn."
+_HINT = "Select rows to draw them. Ctrl+wheel zooms, a double-click shows all."
 _ROW_HEIGHT = 26
 _LEAST_CHART = 160
 _NUMBERS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -65,6 +68,8 @@ class SeriesWindow(ComparingFrame):
         with blocked(self.field):
             self.field.setCurrentIndex(list(FIELDS).index(screen.field))
         self.chart.show_drawing(Lines(screen))
+        with blocked(self.log):
+            self.log.setChecked(screen.is_log)
         self._note.setText(screen.note)
         self._note.setVisible(bool(screen.note))
         self._status.show_status((" \u2192 ".join(screen.files), format_count(screen.modules, "module")))
@@ -75,22 +80,12 @@ class SeriesWindow(ComparingFrame):
         self.field = named(CalmComboBox(), spoken="Figure")
         self.field.addItems(list(FIELDS.values()))
         self.field.currentIndexChanged.connect(self._on_field)
+        self.log = QCheckBox("Log scale")
+        self.log.toggled.connect(self._on_log)
         self._copy = make_button("Copy as text", icon="copy", theme=self._theme)
         self.chart = ChartView(self._theme)
         self.chart.setMinimumHeight(_LEAST_CHART)
-        self.table = named(QTableWidget(), spoken="Figures of the series")
-        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setTabKeyNavigation(False)
-        self.table.setShowGrid(False)
-        self.table.setCornerButtonEnabled(False)
-        self.table.setFrameShape(QFrame.Shape.NoFrame)
-        self.table.setAlternatingRowColors(False)
-        self.table.horizontalHeader().setDefaultAlignment(_NUMBERS)
-        self.table.horizontalHeader().setHighlightSections(False)
-        self.table.verticalHeader().setHighlightSections(False)
-        self.table.verticalHeader().setDefaultSectionSize(_ROW_HEIGHT)
-        self.table.setAcceptDrops(False)
+        self.table = _table()
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
         self._note = plain_label("", "muted", wrap=True)
         split = QSplitter(Qt.Orientation.Vertical)
@@ -98,8 +93,9 @@ class SeriesWindow(ComparingFrame):
         split.addWidget(self.table)
         split.setChildrenCollapsible(False)
         split.setSizes([360, 300])
-        buttons = (self._copy, save_button(self._theme, self._saved, kinds=PICTURES))
-        head = row(plain_label("Figure"), self.field, plain_label(_HINT, "muted"), 1, *buttons, spacing=10)
+        buttons = (self._copy, save_button(self._theme, self._saved, kinds=tuple(KINDS)))
+        hint = ElidedLabel(_HINT, "muted")
+        head = row(plain_label("Figure"), self.field, self.log, (hint, 1), *buttons, spacing=10)
         column(head, (split, 1), self._note, spacing=8, margins=(12, 10, 12, 6), within=self._ready)
 
     def _fill(self, screen: SeriesScreen) -> None:
@@ -108,7 +104,10 @@ class SeriesWindow(ComparingFrame):
             self.table.setRowCount(len(lines))
             self.table.setColumnCount(len(screen.files))
             self.table.setHorizontalHeaderLabels(
-                [f"{place}: {name}" for place, name in enumerate(screen.files, 1)]
+                [
+                    f"{_number(number)}: {name}"
+                    for number, name in zip(screen.numbers, screen.files, strict=True)
+                ]
             )
             self.table.setVerticalHeaderLabels([line.name for line in lines])
             for place, line in enumerate(lines):
@@ -125,6 +124,10 @@ class SeriesWindow(ComparingFrame):
         if self.session is not None:
             self.session.choose_field(list(FIELDS)[place])
 
+    def _on_log(self, on: bool) -> None:  # noqa: FBT001  # Qt passes it by position
+        if self.session is not None:
+            self.session.choose_scale(is_log=on)
+
     def _on_selection(self, _new: QItemSelection, _old: QItemSelection) -> None:
         if self.session is not None:
             rows: list[QModelIndex] = self.table.selectionModel().selectedRows()
@@ -133,4 +136,26 @@ class SeriesWindow(ComparingFrame):
     def _saved(self) -> Saved:
         given = "" if self.session is None else self.session.given[0]
         field = "" if self.shown is None else FIELDS[self.shown.field]
-        return saved_charts((self.chart,), f"{field} of a series", given)
+        csv = None if self.shown is None else partial(figures_csv, self.shown)
+        return saved_charts((self.chart,), f"{field} of a series", given, csv)
+
+
+def _number(number: float | None) -> str:
+    return _UNKNOWN if number is None else f"{number:.10g}"
+
+
+def _table() -> QTableWidget:
+    table = named(QTableWidget(), spoken="Figures of the series")
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setTabKeyNavigation(False)
+    table.setShowGrid(False)
+    table.setCornerButtonEnabled(False)
+    table.setFrameShape(QFrame.Shape.NoFrame)
+    table.setAlternatingRowColors(False)
+    table.horizontalHeader().setDefaultAlignment(_NUMBERS)
+    table.horizontalHeader().setHighlightSections(False)
+    table.verticalHeader().setHighlightSections(False)
+    table.verticalHeader().setDefaultSectionSize(_ROW_HEIGHT)
+    table.setAcceptDrops(False)
+    return table

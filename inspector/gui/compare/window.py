@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QShowEvent
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+)
+from PySide6.QtGui import QPainter, QPen, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QFrame,
     QGridLayout,
+    QHBoxLayout,
     QHeaderView,
     QPushButton,
     QScrollArea,
     QSizePolicy,
     QSplitter,
     QStackedWidget,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTreeView,
     QWidget,
 )
@@ -25,6 +38,7 @@ from PySide6.QtWidgets import (
 from inspector.gui.compare.frame import ComparingFrame
 from inspector.gui.dialogs.export.box_panel import PatientLine
 from inspector.gui.theme.theme import Theme
+from inspector.gui.tree.delegate import ROW_HEIGHT
 from inspector.gui.widgets.boxes import CENTER, MIDDLE, TOP, column, row
 from inspector.gui.widgets.cards import frameless_scroll
 from inspector.gui.widgets.controls import icon_button, make_button
@@ -41,11 +55,22 @@ from inspector.gui.widgets.labels import (
     set_state,
 )
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
-from inspector.gui.widgets.progress import ProgressBar
+from inspector.gui.widgets.progress import ProgressBar, Rate
 from inspector.overriding import override
+from inspector.progress import Progress
 from inspector.report.comparing.rows import DiffRow
-from inspector.session.comparing.compose import leaf_name
-from inspector.session.comparing.screen import ComparedFile, CompareScreen, KindChoice, RowGroup, Selection
+from inspector.report.words.formats import ROOT
+from inspector.session.comparing.listing import (
+    COLUMNS,
+    FIGURES,
+    MARKS,
+    CompareColumn,
+    figure_share,
+    figure_text,
+    side_texts,
+    what_text,
+)
+from inspector.session.comparing.screen import ComparedFile, CompareScreen, KindChoice, Selection
 from inspector.units import cut_text
 
 if TYPE_CHECKING:
@@ -54,6 +79,8 @@ if TYPE_CHECKING:
 # The head of a comparison: both files, whether they are equal, and the kinds of difference to choose.
 
 _SEARCH_WIDTH = 240
+_NUMBERS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_PAD, _BAR_WIDTH, _BAR_HEIGHT = 8, 36, 7
 
 
 class FileCard(QFrame):
@@ -93,6 +120,8 @@ class CompareHead(QWidget):
     swap_wanted = Signal()
     copy_wanted = Signal()
     search_wanted = Signal(str)
+    measure_wanted = Signal()
+    stop_wanted = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -113,6 +142,7 @@ class CompareHead(QWidget):
         self.search.setMinimumWidth(_SEARCH_WIDTH)
         self.search.asked.connect(self.search_wanted)
         self._chips: dict[str, QPushButton] = {}
+        self._rate = Rate()
         self._kinds = named(QWidget(), spoken="Kinds of difference")
         self._flow = FlowLayout(self._kinds)
         files = row((self.cards[0], 1), (swap, 0, MIDDLE), (self.cards[1], 1), spacing=8)
@@ -120,7 +150,23 @@ class CompareHead(QWidget):
         words = column(1, self._alerts, self._verdict, self._notes, 1, spacing=4)
         row(self._glyph, (words, 1), self._copy, spacing=12, margins=(12, 8, 8, 8), within=self._banner)
         choices = row((self._kinds, 1, MIDDLE), self._equal, self.search, spacing=12)
-        column(files, self._banner, choices, spacing=8, margins=(0, 0, 0, 0), within=self)
+        column(
+            files,
+            self._banner,
+            self._build_numbers(theme),
+            choices,
+            spacing=8,
+            margins=(0, 0, 0, 0),
+            within=self,
+        )
+
+    def _build_numbers(self, theme: Theme) -> QHBoxLayout:
+        self._measured = ElidedLabel("", "")
+        self._bar = ProgressBar("Progress of comparing numbers")
+        self._bar.looked.connect(self._on_looked)
+        self.measure = make_button("", self.measure_wanted, icon="tensor", theme=theme)
+        self._stop = make_button("Cancel", self.stop_wanted)
+        return row((self._measured, 2), (self._bar, 1), self._stop, self.measure, spacing=10)
 
     def show_changes(self, old: CompareScreen | None, new: CompareScreen) -> None:
         for card, file in zip(self.cards, (new.a, new.b), strict=True):
@@ -134,6 +180,7 @@ class CompareHead(QWidget):
                 clear_layout(lines)
                 for text in texts:
                     lines.addWidget(plain_label(text, role, wrap=True, selectable=True))
+        self._show_measuring(new)
         if old is None or old.kinds != new.kinds:
             self._show_kinds(new.kinds)
         if self.search.text() != new.query and not self.search.is_typed_in:
@@ -141,6 +188,20 @@ class CompareHead(QWidget):
         with blocked(self._equal):
             self._equal.setChecked(not new.only_differences)
         self._equal.setEnabled(not any(kind.chosen for kind in new.kinds))
+
+    def _show_measuring(self, screen: CompareScreen) -> None:
+        runs = screen.measuring is not None
+        self._bar.setVisible(runs)
+        self._stop.setVisible(runs)
+        self.measure.setText(screen.can_measure)
+        self.measure.setVisible(bool(screen.can_measure))
+        self._measured.setText(screen.measured)
+        self._measured.setVisible(bool(screen.measured) or runs)
+        self._bar.follow(screen.measuring)
+
+    def _on_looked(self, progress: Progress) -> None:
+        label = f"{progress.label[:1].upper()}{progress.label[1:]}"
+        self._measured.setText(f"{label}: {self._rate.describe(progress)}".removesuffix(": "))
 
     def _show_kinds(self, kinds: tuple[KindChoice, ...]) -> None:
         if list(self._chips) != [kind.id for kind in kinds]:
@@ -167,128 +228,174 @@ _Index = QModelIndex | QPersistentModelIndex
 _ROLE = Qt.ItemDataRole
 _MOST_CHARS = 300
 _NOWHERE = QModelIndex()
-MARKS = {"+": "Added", "-": "Removed", "~": "Changed", ">": "Renamed", "=": "Equal", "!": "Code"}
-"""What each mark is called: nothing is told by a color or a sign alone."""
-_REORDERED = "~ Reordered"
 _INKS = {"+": "good", "-": "bad", "~": "warning", ">": "accent", "=": "muted", "!": "bad"}
-
-
-class Column(IntEnum):
-    """The columns of the list."""
-
-    NAME = 0
-    WHAT = 1
-    A = 2
-    B = 3
-    DETAIL = 4
+_COLUMNS: tuple[CompareColumn, ...] = tuple(COLUMNS)
+_FIRST_DESCENDING = frozenset({"relative", "largest"})
 
 
 class CompareModel(QAbstractItemModel):
-    """Shows groups of rows; a group has the id 0, and its rows the number of the group plus 1."""
+    """Shows the listed nodes of a `CompareScreen`; the id of an index is its node."""
 
     def __init__(self, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._rows: tuple[DiffRow, ...] = ()
-        self._groups: tuple[RowGroup, ...] = ()
-        self._names = ("A", "B")
+        self._screen: CompareScreen | None = None
+        self._places: dict[int, dict[int, int]] = {}
 
     def show_screen(self, screen: CompareScreen) -> None:
         self.beginResetModel()
-        self._rows, self._groups = screen.rows, screen.groups
-        self._names = screen.a.name, screen.b.name
+        self._screen, self._places = screen, {}
         self.endResetModel()
+
+    def below(self, node: int) -> tuple[int, ...]:
+        listing = None if self._screen is None else self._screen.listing
+        return () if listing is None else listing.below.get(node, ())
 
     def row_of(self, index: _Index) -> int | None:
         """Return the number of the row at an index; None for a group."""
-        if not index.isValid() or not index.internalId():
-            return None
-        return self._groups[index.internalId() - 1].rows[index.row()]
+        shape = None if self._screen is None else self._screen.shape
+        node = index.internalId() if index.isValid() else 0
+        return None if shape is None or node >= len(shape.rows) or shape.rows[node] < 0 else shape.rows[node]
 
     def index_of(self, row: int) -> QModelIndex:
-        for number, group in enumerate(self._groups):
-            if row in group.rows:
-                return self.createIndex(group.rows.index(row), 0, number + 1)
-        return QModelIndex()
+        shape = None if self._screen is None else self._screen.shape
+        return QModelIndex() if shape is None else self.index_at(shape.nodes[row])
+
+    def share(self, index: _Index) -> float:
+        """Return how long the bar in a cell is, from 0 to 1."""
+        column, screen, node = _COLUMNS[index.column()], self._screen, index.internalId()
+        if column not in FIGURES or screen is None or node >= len(screen.figures):
+            return 0.0
+        return figure_share(screen.figures[node], column, screen.most[FIGURES.index(column)])
+
+    def _above(self, node: int) -> int:
+        screen = self._screen
+        if screen is None or screen.listing is None or screen.shape is None:
+            return 0
+        known = screen.listing.parents.get(node)
+        return screen.shape.parents[node] if known is None else known
+
+    def index_at(self, node: int) -> QModelIndex:
+        above = self._above(node)
+        if above not in self._places:
+            self._places[above] = {child: place for place, child in enumerate(self.below(above))}
+        place = self._places[above].get(node)
+        return QModelIndex() if place is None else self.createIndex(place, 0, node)
 
     @override
     def index(self, row: int, column: int, parent: _Index = _NOWHERE) -> QModelIndex:
         if not self.hasIndex(row, column, parent):
             return QModelIndex()
-        return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
+        return self.createIndex(row, column, self.below(parent.internalId() if parent.isValid() else 0)[row])
 
     @override
     def parent(self, index: _Index) -> QModelIndex:  # type: ignore[override]  # QObject has another parent()
-        if not index.isValid() or not index.internalId():
-            return QModelIndex()
-        return self.createIndex(index.internalId() - 1, 0, 0)
+        above = self._above(index.internalId()) if index.isValid() else 0
+        return self.index_at(above) if above else QModelIndex()
 
     @override
     def rowCount(self, parent: _Index = _NOWHERE) -> int:
         if not parent.isValid():
-            return len(self._groups)
-        return len(self._groups[parent.row()].rows) if not parent.internalId() and not parent.column() else 0
+            return len(self.below(0))
+        return 0 if parent.column() else len(self.below(parent.internalId()))
 
     @override
     def columnCount(self, parent: _Index = _NOWHERE) -> int:
-        return len(Column)
+        return len(_COLUMNS)
 
     @override
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = _ROLE.DisplayRole) -> object:
-        if orientation != Qt.Orientation.Horizontal or role not in {_ROLE.DisplayRole, _ROLE.ToolTipRole}:
+        name = _COLUMNS[section]
+        if orientation != Qt.Orientation.Horizontal:
             return None
-        a, b = self._names
-        text = ("Name", "Change", f"A: {a}", f"B: {b}", "Difference")[section]
-        return text if role == _ROLE.DisplayRole else plain_tooltip(text)
+        if role not in {_ROLE.DisplayRole, _ROLE.ToolTipRole} or self._screen is None:
+            return None
+        title, tooltip = COLUMNS[name]
+        if name in {"a", "b"}:
+            title = f"{title}: {(self._screen.a if name == 'a' else self._screen.b).name}"
+        return title if role == _ROLE.DisplayRole else plain_tooltip(tooltip or title)
 
     @override
     def data(self, index: _Index, role: int = _ROLE.DisplayRole) -> object:
-        number = self.row_of(index)
-        if number is None:
-            return self._group_data(self._groups[index.row()], index.column(), role)
-        row, column = self._rows[number], index.column()
+        number, name = self.row_of(index), _COLUMNS[index.column()]
+        row = None if number is None or self._screen is None else self._screen.rows[number]
+        if role == _ROLE.TextAlignmentRole:
+            return _NUMBERS if name in FIGURES else None
+        if role == _ROLE.ForegroundRole:
+            ink = "muted" if row is None else _INKS[row.mark] if name == "what" else ""
+            return self._theme.tokens.color(ink) if ink and (row is None or name == "what") else None
         if role == _ROLE.DisplayRole:
-            return cut_text(_text(row, column), _MOST_CHARS)
+            return cut_text(self._text(index, row), _MOST_CHARS)
         if role == _ROLE.ToolTipRole:
-            path = row.a_path or row.b_path or "(root)"
-            text = path if column == Column.NAME else _text(row, column)
+            text = self._text(index, row)
+            if row is not None and name in {"name", "what"}:
+                text = (row.a_path or row.b_path or ROOT) if name == "name" else row.detail
             return plain_tooltip(cut_text(text, 4 * _MOST_CHARS))
-        if role == _ROLE.ForegroundRole and column == Column.WHAT:
-            return self._color(_INKS[row.mark])
-        return self._described(row) if role == _ROLE.AccessibleTextRole and column == Column.NAME else None
+        if role == _ROLE.AccessibleTextRole and name == "name" and row is not None:
+            said = f"{row.a_path or row.b_path or 'the root'}, {MARKS[row.mark]}: {row.detail}"
+            return f"{said}{self._said(index.internalId())}"
+        return None
 
-    def _group_data(self, group: RowGroup, column: int, role: int) -> object:
-        if role == _ROLE.DisplayRole and column == Column.NAME:
-            return f"{group.title}   ({group.detail})"
-        if role == _ROLE.ToolTipRole and column == Column.NAME:
-            return plain_tooltip(group.title)
-        return self._color("muted") if role == _ROLE.ForegroundRole else None
+    def _said(self, node: int) -> str:
+        cells = {name: self._figure(node, name) for name in FIGURES}
+        return "".join(f", {COLUMNS[name][0].lower()} {text}" for name, text in cells.items() if text)
 
-    def _color(self, ink: str) -> QColor:
-        return self._theme.tokens.color(ink)
+    def _figure(self, node: int, name: CompareColumn) -> str:
+        figures = () if self._screen is None else self._screen.figures
+        return figure_text(figures[node] if node < len(figures) else None, name)
 
-    @staticmethod
-    def _described(row: DiffRow) -> str:
-        return f"{row.a_path or row.b_path or 'the root'}, {MARKS[row.mark].lower()}: {row.detail}"
+    def _text(self, index: _Index, row: DiffRow | None) -> str:
+        screen, node, name = self._screen, index.internalId(), _COLUMNS[index.column()]
+        if screen is None or screen.shape is None or screen.listing is None:
+            return ""
+        if name in FIGURES:
+            return self._figure(node, name)
+        if name == "name":
+            return screen.listing.slices[node] if node in screen.listing.slices else screen.shape.names[node]
+        if row is None:
+            return ""
+        return what_text(row) if name == "what" else side_texts(row, screen.found)[name == "b"]
 
 
-def _text(row: DiffRow, column: int) -> str:
-    change = _REORDERED if row.what == ("order",) else f"{row.mark} {MARKS[row.mark]}"
-    return (leaf_name(row), change, row.a_text, row.b_text, row.detail)[column]
+class CompareDelegate(QStyledItemDelegate):
+    """Paints a figure behind a small bar of its size."""
+
+    def __init__(self, theme: Theme, model: CompareModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._model = model
+
+    @override
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        return QSize(48, max(ROW_HEIGHT, option.fontMetrics.height() + 8))
+
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        if _COLUMNS[index.column()] not in FIGURES:
+            super().paint(painter, option, index)
+            return
+        panel = QStyle.PrimitiveElement.PE_PanelItemViewItem
+        option.widget.style().drawPrimitive(panel, option, painter, option.widget)
+        tokens, is_group = self._theme.tokens, self._model.row_of(index) is None
+        area = QRectF(option.rect).adjusted(_PAD, 0, -_PAD, 0)
+        width = _BAR_WIDTH * min(self._model.share(index), 1.0)
+        painter.save()
+        if width > 0:
+            bar = QRectF(area.left(), area.center().y() - _BAR_HEIGHT / 2, max(width, 1.0), _BAR_HEIGHT)
+            painter.fillRect(bar, tokens.color("border_strong" if is_group else "accent"))
+        painter.setFont(option.font)
+        painter.setPen(QPen(tokens.color("muted" if is_group else "text")))
+        painter.drawText(area, _NUMBERS, str(index.data()))
+        painter.restore()
 
 
 # What both files say of the selected row, and by how much its numbers differ.
-
-_ASK = "Compare numbers"
 
 
 class FactsPanel(QScrollArea):
     """Shows a `Selection`."""
 
-    measure_wanted = Signal()
-    stop_wanted = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName("Facts of the selected row")
         self._selection: Selection | None = None
@@ -300,23 +407,9 @@ class FactsPanel(QScrollArea):
         self._table.setColumnStretch(1, 1)
         self._table.setColumnStretch(2, 1)
         self._numbers = WrappedText("", "strong")
-        self._failure = plain_label("", "bad", wrap=True, selectable=True)
-        self._bar = ProgressBar("Progress of comparing numbers")
-        self._measure = make_button(_ASK, self.measure_wanted, icon="tensor", theme=theme)
-        self._stop = make_button("Cancel", self.stop_wanted)
         content = named(QWidget(), "scrolled")
-        buttons = row((self._bar, 1), self._measure, self._stop, spacing=8)
-        head = row((column(self._title, self._detail, spacing=2), 1), buttons, spacing=12)
-        column(
-            head,
-            self._numbers,
-            self._failure,
-            self._table,
-            1,
-            spacing=6,
-            margins=(14, 8, 14, 8),
-            within=content,
-        )
+        parts = (self._title, self._detail, self._numbers, self._table, 1)
+        column(*parts, spacing=6, margins=(14, 8, 14, 8), within=content)
         frameless_scroll(self, content)
         self.show_selection(None)
 
@@ -332,13 +425,6 @@ class FactsPanel(QScrollArea):
             part.setVisible(selection is not None)
         self._numbers.setText(f"Numbers: {shown.numbers}")
         self._numbers.setVisible(bool(shown.numbers))
-        self._failure.setText(shown.failure)
-        self._failure.setVisible(bool(shown.failure))
-        runs = shown.measuring is not None
-        self._measure.setVisible(shown.can_measure and not runs and not shown.numbers)
-        self._bar.setVisible(runs)
-        self._stop.setVisible(runs)
-        self._bar.follow(shown.measuring)
 
     def _fill_table(self, selection: Selection) -> None:
         clear_layout(self._table)
@@ -358,7 +444,8 @@ def _shown_of(selection: Selection | None) -> tuple[object, ...] | None:
     return None if selection is None else (selection.title, selection.detail, selection.facts)
 
 
-_WIDTHS = {Column.NAME: 310, Column.WHAT: 96, Column.A: 280, Column.B: 280}
+_WIDTHS: dict[CompareColumn, int] = {"what": 116, "relative": 116, "cosine": 112, "largest": 116, "a": 200}
+_NAME_SHARE = 0.28
 _MOST_UNFOLDED = 2_000
 _COPIED_MS = 2500
 _MOST_QUERY = 80
@@ -382,7 +469,7 @@ class CompareWindow(ComparingFrame):
                 ("&Swap A and B", "Ctrl+Shift+D", self.head.swap_wanted.emit),
                 ("Copy as &text", "Ctrl+Shift+C", self.head.copy_wanted.emit),
                 ("&Find", "Ctrl+F", self._on_find),
-                ("Compare &numbers of the row", "Ctrl+N", self.facts.measure_wanted.emit),
+                ("Compare &numbers", "Ctrl+N", self.head.measure_wanted.emit),
             )
         )
 
@@ -393,8 +480,8 @@ class CompareWindow(ComparingFrame):
         self.head.swap_wanted.connect(session.swap)
         self.head.search_wanted.connect(session.search)
         self.head.copy_wanted.connect(session.copy_text)
-        self.facts.measure_wanted.connect(session.measure)
-        self.facts.stop_wanted.connect(session.stop_measuring)
+        self.head.measure_wanted.connect(session.measure)
+        self.head.stop_wanted.connect(session.stop_measuring)
         for card, place in zip(self.head.cards, (0, 1), strict=True):
             card.open_wanted.connect(lambda place=place: self.file_wanted.emit([session.paths[place]]))
 
@@ -413,16 +500,8 @@ class CompareWindow(ComparingFrame):
 
     def _show_ready(self, old: CompareScreen | None, screen: CompareScreen) -> None:
         self.head.show_changes(old, screen)
-        if old is None or old.groups is not screen.groups or old.rows is not screen.rows:
-            with blocked(self.tree.selectionModel()):
-                self._model.show_screen(screen)
-            for group in range(min(len(screen.groups), _MOST_UNFOLDED)):
-                self.tree.setFirstColumnSpanned(group, QModelIndex(), True)
-            if screen.shown <= _MOST_UNFOLDED:
-                self.tree.expandAll()
-            found = f"Nothing here holds \u201c{cut_text(screen.query, _MOST_QUERY)}\u201d."
-            self._nothing.setText(found if screen.query.strip() else _CALM)
-            self._list.setCurrentWidget(self.tree if screen.shown else self._calm)
+        if old is None or old.listing is not screen.listing or old.rows is not screen.rows:
+            self._show_rows(old, screen)
         selected = None if screen.selection is None else screen.selection.row
         if selected != self._model.row_of(self.tree.currentIndex()):
             index = QModelIndex() if selected is None else self._model.index_of(selected)
@@ -431,6 +510,39 @@ class CompareWindow(ComparingFrame):
         self.facts.show_selection(screen.selection)
         self._show_facts(screen)
         self._status.show_status(("" if screen.selection else _HINT if screen.shown else "", screen.status))
+
+    def _show_rows(self, old: CompareScreen | None, screen: CompareScreen) -> None:
+        """Show the listed rows; what was unfolded stays so where the rows are those of before."""
+        is_same = old is not None and old.rows is screen.rows and old.shown == screen.shown
+        place = self.tree.verticalScrollBar().value()
+        unfolded = self._unfolded() if is_same else []
+        with blocked(self.tree.selectionModel()):
+            self._model.show_screen(screen)
+        if screen.shown <= _MOST_UNFOLDED and not is_same:
+            self.tree.expandAll()
+        if screen.listing is not None and screen.listing.slices and screen.order.column != "name":
+            self.tree.expand(self._model.index(0, 0))  # what differs most
+        for node in unfolded:
+            self.tree.expand(self._model.index_at(node))
+        if is_same:
+            self.tree.verticalScrollBar().setValue(place)
+        with blocked(self.tree.header()):
+            order = screen.order
+            way = Qt.SortOrder.DescendingOrder if order.descending else Qt.SortOrder.AscendingOrder
+            self.tree.header().setSortIndicator(_COLUMNS.index(order.column), way)
+        found = f"Nothing here holds \u201c{cut_text(screen.query, _MOST_QUERY)}\u201d."
+        self._nothing.setText(found if screen.query.strip() else _CALM)
+        self._list.setCurrentWidget(self.tree if screen.shown else self._calm)
+
+    def _unfolded(self) -> list[int]:
+        """Return the nodes that are unfolded, those above before those below."""
+        found, waiting = [], [0]
+        while waiting:
+            for node in self._model.below(waiting.pop()):
+                if self._model.below(node) and self.tree.isExpanded(self._model.index_at(node)):
+                    found.append(node)
+                    waiting.append(node)
+        return found
 
     def _show_facts(self, screen: CompareScreen) -> None:
         """Show what is said of the selected row, which stays in sight; without one, the rows get the room."""
@@ -444,10 +556,12 @@ class CompareWindow(ComparingFrame):
 
     def _build_ready(self) -> None:
         self.head = CompareHead(self._theme)
-        self.facts = FactsPanel(self._theme)
+        self.facts = FactsPanel()
         self._model = CompareModel(self._theme, self)
-        self.tree = _tree(self._model)
+        self.tree = CompareTree(self._model)
+        self.tree.setItemDelegate(CompareDelegate(self._theme, self._model, self.tree))
         self.tree.selectionModel().currentChanged.connect(self._on_current_changed)
+        self.tree.header().sectionClicked.connect(self._on_title)
         self._calm = QWidget()
         self._nothing = plain_label(_CALM, "lead", wrap=True)
         self._nothing.setAlignment(CENTER)
@@ -469,6 +583,13 @@ class CompareWindow(ComparingFrame):
     def _on_current_changed(self, current: QModelIndex, _: QModelIndex) -> None:
         if self.session is not None:
             self.session.select(self._model.row_of(current))
+
+    def _on_title(self, place: int) -> None:
+        """Sort by a column, what differs most first; at the next click the other way round."""
+        if self.session is not None and self.shown is not None:
+            column, order = _COLUMNS[place], self.shown.order
+            first = column in _FIRST_DESCENDING
+            self.session.sort(column, descending=not order.descending if order.column == column else first)
 
     def _on_find(self) -> None:
         self.head.search.setFocus()
@@ -493,23 +614,31 @@ class CompareWindow(ComparingFrame):
             self._model.show_screen(session.screen)
 
 
-def _tree(model: CompareModel) -> QTreeView:
-    tree = QTreeView()
-    tree.setObjectName("comparison")
-    tree.setAccessibleName("Differences")
-    tree.setModel(model)
-    tree.setUniformRowHeights(True)
-    tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-    tree.setAllColumnsShowFocus(True)
-    tree.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-    tree.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-    tree.setAlternatingRowColors(False)
-    tree.setIndentation(14)
-    header = tree.header()
-    header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-    header.setStretchLastSection(True)
-    header.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of epochs differ at their ends
-    for place, width in _WIDTHS.items():
-        header.resizeSection(place, width)
-    return tree
+class CompareTree(QTreeView):
+    """The tree of a comparison; names have a share of its width, and B what is left."""
+
+    def __init__(self, model: CompareModel) -> None:
+        super().__init__()
+        self.setObjectName("comparison")
+        self.setAccessibleName("Differences")
+        self.setModel(model)
+        self.setUniformRowHeights(True)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setAlternatingRowColors(False)
+        self.setIndentation(14)
+        header = self.header()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(True)
+        header.setSectionsClickable(True)
+        header.setSortIndicatorShown(True)
+        header.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of epochs differ at their ends
+        for name, width in _WIDTHS.items():
+            header.resizeSection(_COLUMNS.index(name), width)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.header().resizeSection(0, round(self.viewport().width() * _NAME_SHARE))
+        super().resizeEvent(event)

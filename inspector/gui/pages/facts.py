@@ -1,8 +1,9 @@
-"""The tensor page and the file page: groups of facts in two aligned columns."""
+"""Groups of facts in two aligned columns, and the file page, which consists of them."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from inspector.gui.theme.theme import Theme
@@ -75,19 +76,19 @@ class FactsPanel(ScrollPanel):
             return
         self.clear()
         for group in groups:
-            self.cards.addWidget(self._build_group(group))
+            self.cards.addWidget(build_group(group, self.fontMetrics()))
         self.cards.addStretch(1)
         self.verticalScrollBar().setValue(0)
 
-    def _build_group(self, group: FactGroup) -> QWidget:
-        holder, title = QWidget(), plain_label(group.title, "strong", wrap=True)
-        lines = column(title, named(QFrame(), "line"), spacing=7, margins=(0, 0, 0, 8), within=holder)
-        metrics = self.fontMetrics()
-        longest = max((metrics.horizontalAdvance(label) for label, _ in group.facts), default=0)
-        width = min(max(longest + 2, _LABEL_WIDTHS[0]), _LABEL_WIDTHS[1])
-        for label, value in group.facts:
-            lines.addLayout(_build_fact(label, value, width))
-        return holder
+
+def build_group(group: FactGroup, metrics: QFontMetrics) -> QWidget:
+    holder, title = QWidget(), plain_label(group.title, "strong", wrap=True)
+    lines = column(title, named(QFrame(), "line"), spacing=7, margins=(0, 0, 0, 8), within=holder)
+    longest = max((metrics.horizontalAdvance(label) for label, _ in group.facts), default=0)
+    width = min(max(longest + 2, _LABEL_WIDTHS[0]), _LABEL_WIDTHS[1])
+    for label, value in group.facts:
+        lines.addLayout(_build_fact(label, value, width))
+    return holder
 
 
 def _build_fact(label: str, value: str, width: int) -> QHBoxLayout:
@@ -110,17 +111,6 @@ def _value_text(label: str, value: str) -> QWidget:
     text.setAccessibleName(f"{label}: {value}")
     text.setMinimumWidth(40)
     return text
-
-
-class TensorPanel(FactsPanel):
-    """The facts of the selected row."""
-
-    def __init__(self, theme: Theme) -> None:
-        empty = ("tensor", "Nothing selected", "Select a row in the tree to see its details.")
-        super().__init__(theme, "Tensor", empty)
-
-    def show_screen(self, screen: Screen) -> None:
-        self.show_facts(screen.tensor)
 
 
 class FilePanel(FactsPanel):

@@ -12,6 +12,7 @@ from inspector.records import dataclass
 
 if TYPE_CHECKING:
     from inspector.gui.commands import Commands
+    from inspector.gui.pages.memory.map_panel import MapPart
     from inspector.gui.theme.theme import Theme
     from inspector.session.controller import Session
     from inspector.session.screen import Screen
@@ -24,6 +25,13 @@ class Panel(Protocol):
         """Show the page's part of a screen."""
 
 
+class PageOfParts(Panel, Protocol):
+    """A page that has what was a page of its own in earlier versions."""
+
+    def show_part(self, part: str) -> None:
+        """Show one of its parts."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """A page of the window.
@@ -33,6 +41,7 @@ class Page:
         reads: The fields of the screen that it shows; it is fed when one of them changes. `tree` stands for
             the file: rows of two files may be equal, and their links and colors are not.
         build: Make its widget and connect it; called when the page is first looked at.
+        old_keys: Keys of earlier versions for what is on it now.
     """
 
     id: str
@@ -42,6 +51,7 @@ class Page:
     module: str
     build: Callable[[Theme, Commands, Session], QWidget]
     count: Callable[[Screen], int] = lambda _: 0
+    old_keys: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -51,46 +61,52 @@ class Page:
 # A page is imported when it is built: the window is painted before.
 
 
+def _build_overview(theme: Theme, _: Commands, session: Session) -> QWidget:
+    from inspector.gui.pages.overview import OverviewPanel
+
+    panel = OverviewPanel(theme)
+    panel.query_wanted.connect(session.search)
+    return panel
+
+
 def _build_memory(theme: Theme, _: Commands, session: Session) -> QWidget:
     from inspector.gui.pages.memory.panel import MemoryPanel
 
-    panel = MemoryPanel(theme)
-    panel.loading_chosen.connect(session.set_loading)
-    panel.query_wanted.connect(session.search)
+    panel = MemoryPanel(theme, partial(_build_map, theme, session))
+    panel.map_wanted.connect(session.look_at_map)
+    panel.bars.loading_chosen.connect(session.set_loading)
+    panel.bars.query_wanted.connect(session.search)
     return panel
 
 
-def _build_map(theme: Theme, _: Commands, session: Session) -> QWidget:
-    from inspector.gui.pages.memory.map_panel import MapPanel
+def _build_map(theme: Theme, session: Session) -> MapPart:
+    from inspector.gui.pages.memory.map_panel import MapPart
 
-    panel = MapPanel(theme)
-    panel.coloring_wanted.connect(session.color_map)
-    panel.root_wanted.connect(session.show_map)
-    panel.node_chosen.connect(session.select)
-    panel.query_wanted.connect(session.search)
-    return panel
-
-
-def _build_tensor(theme: Theme, _: Commands, __: Session) -> QWidget:
-    from inspector.gui.pages.facts import TensorPanel
-
-    return TensorPanel(theme)
+    part = MapPart(theme)
+    part.coloring_wanted.connect(session.color_map)
+    part.root_wanted.connect(session.show_map)
+    part.node_chosen.connect(session.select)
+    part.query_wanted.connect(session.search)
+    return part
 
 
-def _build_values(theme: Theme, _: Commands, session: Session) -> QWidget:
-    from inspector.gui.pages.values.panel import ValuesPanel
+def _build_tensor(theme: Theme, commands: Commands, session: Session) -> QWidget:
+    from inspector.gui.pages.tensor.panel import TensorPanel
 
-    panel = ValuesPanel(theme)
+    panel = TensorPanel(theme)
     panel.watched.connect(session.watch_values)
-    panel.compute_wanted.connect(session.compute_values)
-    panel.cancel_wanted.connect(session.stop_values)
-    panel.rank_wanted.connect(session.rank_values)
-    panel.save_wanted.connect(session.save_values)
-    panel.slice_wanted.connect(session.choose_slice)
-    panel.cells_wanted.connect(session.look_at_cells)
-    panel.scan_wanted.connect(session.scan_values)
-    panel.scan_cancelled.connect(session.stop_scan)
-    panel.node_chosen.connect(session.select)
+    panel.save_wanted.connect(commands.on_save_tensor)
+    panel.save_cancelled.connect(session.stop_saving)
+    panel.code_wanted.connect(commands.on_copy_tensor_code)
+    commands.tensor_code_copied.connect(panel.confirm_copied)
+    panel.summary.compute_wanted.connect(session.compute_values)
+    panel.summary.cancel_wanted.connect(session.stop_values)
+    panel.summary.rank_wanted.connect(session.rank_values)
+    panel.summary.scan.scan_wanted.connect(session.scan_values)
+    panel.summary.scan.cancel_wanted.connect(session.stop_scan)
+    panel.summary.scan.node_chosen.connect(session.select)
+    panel.elements.slice_wanted.connect(session.choose_slice)
+    panel.elements.cells_wanted.connect(session.look_at_cells)
     return panel
 
 
@@ -127,28 +143,32 @@ def _build_file(theme: Theme, commands: Commands, session: Session) -> QWidget:
 
 PAGES = (
     Page(
+        id="overview",
+        module="inspector.gui.pages.overview",
+        text="&Overview",
+        icon="overview",
+        reads=("overview", "query", "tree"),
+        build=_build_overview,
+    ),
+    Page(
         id="memory",
         module="inspector.gui.pages.memory.panel",
         text="&Memory",
         icon="memory",
-        reads=("charts", "forecast", "device_map", "marks", "query", "tree"),
+        reads=(
+            *("charts", "forecast", "device_map", "marks"),
+            *("module_map", "selected", "matches", "query", "tree"),
+        ),
         build=_build_memory,
     ),
     Page(
-        id="map",
-        module="inspector.gui.pages.memory.map_panel",
-        text="Ma&p",
-        icon="map",
-        reads=("module_map", "selected", "matches", "query", "tree"),
-        build=_build_map,
-    ),
-    Page(
         id="tensor",
-        module="inspector.gui.pages.facts",
+        module="inspector.gui.pages.tensor.panel",
         text="&Tensor",
         icon="tensor",
-        reads=("tensor", "tree"),
+        reads=("tensor", "values", "tree"),
         build=_build_tensor,
+        old_keys=("Ctrl+7",),
     ),
     Page(
         id="findings",
@@ -162,7 +182,7 @@ PAGES = (
     Page(
         id="code",
         module="inspector.gui.pages.code",
-        text="C&ode",
+        text="&Code",
         icon="code",
         reads=("code",),
         build=_build_code,
@@ -175,15 +195,11 @@ PAGES = (
         reads=("file", "check", "tree"),
         build=_build_file,
     ),
-    Page(
-        id="values",
-        module="inspector.gui.pages.values.panel",
-        text="&Values",
-        icon="memory",
-        reads=("values", "tree"),
-        build=_build_values,
-    ),
 )
+
+
+PARTS = {"map": ("memory", "map"), "values": ("tensor", "values")}
+"""Pages of earlier versions: which page has them now, and what its `show_part` calls them."""
 
 
 def page_key(place: int) -> str:

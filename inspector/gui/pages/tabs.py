@@ -20,7 +20,7 @@ from inspector.report.tree import Tree
 
 if TYPE_CHECKING:
     from inspector.gui.commands import Commands
-    from inspector.gui.pages.registry import Panel
+    from inspector.gui.pages.registry import PageOfParts, Panel
     from inspector.session.screen import Screen
 
 
@@ -52,10 +52,12 @@ class PageTabs(QTabWidget):
         self._built: dict[str, QWidget] = {}
         self._holders: list[QVBoxLayout] = []
         self._fed: dict[str, tuple[object, ...]] = {}
+        self._wanted_parts: dict[str, str] = {}
         self.setTabBar(_SteadyTabBar(self))
         self.setDocumentMode(False)
         self.tabBar().setDrawBase(False)
         self.tabBar().setUsesScrollButtons(True)
+        self.tabBar().setExpanding(False)  # or what is left over goes to other tabs with each choice
         for place, page in enumerate(self._pages):
             holder = named(QWidget(), spoken=page.title)
             self._holders.append(column(margins=NO_MARGINS, within=holder))
@@ -97,6 +99,11 @@ class PageTabs(QTabWidget):
         self._built.clear()
 
     def open_page(self, page_id: str) -> None:
+        """Turn to a page, or to the part of one that was a page before."""
+        page_id, part = registry.PARTS.get(page_id, (page_id, ""))
+        if part:
+            self._wanted_parts[page_id] = part
+            self._show_part(page_id)
         self.setCurrentIndex([page.id for page in self._pages].index(page_id))
 
     @property
@@ -109,6 +116,7 @@ class PageTabs(QTabWidget):
 
     def page(self, page_id: str) -> QWidget | None:
         """Return the widget of a page, if it was ever looked at."""
+        page_id, _ = registry.PARTS.get(page_id, (page_id, ""))
         if page_id == self.current_id:
             self._turns.stop()
             self._feed_current()
@@ -152,7 +160,13 @@ class PageTabs(QTabWidget):
         if page.id not in self._built and self._screen is not None and session is not None:
             widget = self._built[page.id] = page.build(self._theme, self._commands, session)
             self._holders[place].addWidget(widget)
+            self._show_part(page.id)
         return self._built.get(page.id)
+
+    def _show_part(self, page_id: str) -> None:
+        """Show the part of a page that was asked for, as soon as there is one."""
+        if page_id in self._built and page_id in self._wanted_parts:
+            cast("PageOfParts", self._built[page_id]).show_part(self._wanted_parts.pop(page_id))
 
 
 def _are_same(old: tuple[object, ...], new: tuple[object, ...]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
 
 # Which rows are unfolded: of a new tree, of what a search found, and on demand.
 
-FIRST_ROWS = 32
-"""About one page: how far a new tree unfolds by itself."""
 ROWS_A_TURN = 500
 """So many rows Qt lays out in a few milliseconds."""
 _LOOKS = 4
@@ -53,31 +50,13 @@ _MATCH_ROWS = 400
 
 
 def first_to_unfold(model: TreeModel) -> list[int]:
-    """Return what a new tree unfolds: along the largest branch first, as far as a page goes.
-
-    A row that stands alone at the top is unfolded further: with nothing but it the tree would look empty.
-    """
-    top = model.below(0)
-    if len(top) == 1 and FIRST_ROWS <= len(model.first_below(top[0], ROWS_A_TURN + 1)) <= ROWS_A_TURN:
-        return [0, top[0]]
-    budget = FIRST_ROWS - len(top)
-    found, waiting = [0], _branches(model, 0) if budget > 0 else []
-    while waiting:
-        _, node_id = heappop(waiting)
-        children = model.below(node_id)
-        if len(children) <= budget:
-            budget -= len(children)
-            found.append(node_id)
-            for branch in _branches(model, node_id):
-                heappush(waiting, branch)
+    """Return what a new tree unfolds: its top, and a row that stands alone there, which would look empty."""
+    found, below = [0], model.first_below(0, ROWS_A_TURN + 1)
+    while len(below) == 1 and model.shape.has_below(below[0]):
+        only, below = below[0], model.first_below(below[0], ROWS_A_TURN + 1)
+        if len(below) <= ROWS_A_TURN:
+            found.append(only)
     return found
-
-
-def _branches(model: TreeModel, node_id: int) -> list[tuple[int, int]]:
-    """Return the rows below a node that have others below them, the largest first, as (-bytes, id)."""
-    branches = filter(model.shape.has_below, model.below(node_id))
-    nodes = ((child, model.node(child)) for child in branches)
-    return sorted((-node.nbytes, child) for child, node in nodes if node.tensors)
 
 
 def rows_to_unfold(model: TreeModel, roots: Iterable[int], budget: int) -> tuple[list[int], list[int]]:

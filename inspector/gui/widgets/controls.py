@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, QTimer, SignalInstance
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionComboBox,
     QStylePainter,
+    QTabBar,
     QToolButton,
     QWidget,
 )
@@ -94,15 +95,31 @@ def confirm_copied(button: QPushButton, theme: Theme) -> None:
     button.setProperty("told", True)
     button.setMinimumWidth(button.width())
     button.setText("Copied")
-    set_icon(button, "check", theme.tokens, "good")
+    if icon:
+        set_icon(button, "check", theme.tokens, "good")
 
     def restore() -> None:
         button.setProperty("told", False)
         button.setText(text)
-        set_icon(button, icon, theme.tokens, ink)
+        if icon:
+            set_icon(button, icon, theme.tokens, ink)
         button.setMinimumWidth(0)
 
     QTimer.singleShot(COPIED_MS, button, restore)
+
+
+class Switch(QTabBar):
+    """A few views of one page, side by side; the arrow keys go from one to the next."""
+
+    def __init__(self, names: Sequence[str], *, spoken: str) -> None:
+        super().__init__()
+        self.setAccessibleName(spoken)
+        self.setProperty("kind", "switch")
+        self.setDrawBase(False)
+        self.setExpanding(False)
+        self.setUsesScrollButtons(False)
+        for name in names:
+            self.addTab(name)
 
 
 class CopyInset(QFrame):

@@ -37,6 +37,8 @@ AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 _WRAPPED_WIDTH = 240
 DOTS = "\u2026"
 _LEAST_WIDTH = 40
+_SHORT_TIP = 48
+"""Qt would break even such a tooltip, to make it less wide."""
 _STEP = re.compile(r"\.| / |/")
 _SELECTABLE = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
 
@@ -87,7 +89,8 @@ def sentence(text: str) -> str:
 def plain_tooltip(text: str) -> str:
     """Return a tooltip that shows the text as it is; Qt would read `<b>` in it as markup."""
     inert = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return f'<p style="white-space: pre-wrap">{inert}</p>' if text else ""
+    space = "pre" if len(text) <= _SHORT_TIP else "pre-wrap"
+    return f'<p style="white-space: {space}">{inert}</p>' if text else ""
 
 
 def describe(widget: QWidget, text: str) -> None:

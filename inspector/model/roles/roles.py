@@ -139,8 +139,12 @@ def _role_in_model(context: Context, last: Key, facts: TensorFacts) -> Role:
         return "parameter"
     if context.model is None or not isinstance(last, str):
         return "other"
-    is_buffer = last.rpartition(".")[2] in _BUFFERS or last.endswith(_BUFFER_ENDS) or is_whole(facts.dtype)
-    return "buffer" if is_buffer else "parameter"
+    return "buffer" if is_buffer(last, facts.dtype) else "parameter"
+
+
+def is_buffer(name: str, dtype: str) -> bool:
+    """Return whether a tensor of a state dict is a buffer, which has no mark there but its name and dtype."""
+    return name.rpartition(".")[2] in _BUFFERS or name.endswith(_BUFFER_ENDS) or is_whole(dtype)
 
 
 def parameter_name(model: ModelDraft, keys: tuple[Key, ...]) -> str:

@@ -25,6 +25,9 @@ from inspector.units import cut_text, escape_text
 Property = Literal["device", "dtype", "role"]
 """What a map can be colored by."""
 PROPERTIES: tuple[Property, ...] = ("device", "dtype", "role")
+_TELLING: tuple[Property, ...] = ("device", "role", "dtype")
+_ONE_COLOR = 0.99
+"""A map is of one color where that has this share of it."""
 OTHERS = "others"
 _MOST_KINDS = 32
 """More than any picture can tell apart; a hostile file may name a hundred thousand devices."""
@@ -150,10 +153,7 @@ class Coloring:
 def color_by(areas: Areas, by: Property) -> Coloring:
     """Divide the bytes of a file by a property of the tensors that they belong to."""
     of, tensors = _VALUES[by], areas.checkpoint.tensors
-    values = [of(tensors[index]) for index in areas.owning]
-    totals: Counter[str] = Counter()
-    for value, node in zip(values, areas.owners, strict=True):
-        totals[value] += areas.own_nbytes(node)
+    values, totals = [of(tensors[index]) for index in areas.owning], _totals(areas, by)
     order = _in_order(totals, by)
     places = {value: place for place, value in enumerate(order)}
     rows = tuple(array("q") for _ in range(len(order) + (len(totals) > len(order))))
@@ -170,6 +170,23 @@ def color_by(areas: Areas, by: Property) -> Coloring:
     if len(rows) > len(kinds):
         kinds.append(Kind(OTHERS, None, NEUTRAL, summed[-1][-1]))
     return Coloring(by, tuple(kinds), rows, summed, areas.owners, bytes(kind_of))
+
+
+def telling_property(areas: Areas) -> Property:
+    """Return what a map is best colored by: the device, or the first by which it has more than one color."""
+    return next((by for by in _TELLING if _share_of_most(areas, by) < _ONE_COLOR), "role")
+
+
+def _share_of_most(areas: Areas, by: Property) -> float:
+    totals = _totals(areas, by)
+    return max(totals.values(), default=0) / (totals.total() or 1)
+
+
+def _totals(areas: Areas, by: Property) -> Counter[str]:
+    of, tensors, totals = _VALUES[by], areas.checkpoint.tensors, Counter[str]()
+    for index, node in zip(areas.owning, areas.owners, strict=True):
+        totals[of(tensors[index])] += areas.own_nbytes(node)
+    return totals
 
 
 def _in_order(totals: Counter[str], by: Property) -> list[str]:

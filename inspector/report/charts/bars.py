@@ -90,16 +90,21 @@ class Chart:
     bars: tuple[Bar, ...]
 
 
-def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str] | None, colors: Mapping[str, int]) -> Chart:
-    """Return stored bytes by device, as saved and after a map.
+def device_chart(checkpoint: Checkpoint, moved: Mapping[str, str], colors: Mapping[str, int]) -> Chart:
+    """Return stored bytes by device, as saved, and after a map where that moves any.
 
     Args:
-        moved: The new device of each storage that moves, by its key; None where nothing can be mapped.
+        moved: The new device of each storage that moves, by its key.
     """
-    flows, lost = (flows_of(part(checkpoint), moved or {}) for part in (_declared, _lost_part))
+    flows, lost = (flows_of(part(checkpoint), moved) for part in (_declared, _lost_part))
     labels = ("As saved", "After the map")
     bars = tuple(_device_bar(label, flows, lost, end, colors) for end, label in enumerate(labels))
-    return Chart(title="Memory by device", bars=bars if moved is not None else bars[:1])
+    return Chart(title="Memory by device", bars=bars if is_mapped(flows) else bars[:1])
+
+
+def is_mapped(flows: Flows) -> bool:
+    """Return whether a map moves any bytes."""
+    return any(saved != to for saved, to in +flows)
 
 
 def flows_of(checkpoint: Checkpoint, moved: Mapping[str, str]) -> Flows:

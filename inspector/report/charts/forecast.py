@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from inspector.model.roles.devices import device_order
 from inspector.records import dataclass
-from inspector.report.charts.bars import Bar, Chart, Flows, Segment, devices_at, query_at
+from inspector.report.charts.bars import Bar, Chart, Flows, Segment, devices_at, is_mapped, query_at
 from inspector.report.colors import NEUTRAL, device_name
 from inspector.target.memory import HOST, Forecast, Room, fits
 from inspector.target.profile import Profile
@@ -39,7 +39,7 @@ def room_chart(flows: Flows, target: Profile, colors: Mapping[str, int]) -> Char
                 after_alone += 1
     if not after_alone:
         return None
-    title = f"After the map, in the memory of {target.label}"
+    title = f"{'After the map, in' if is_mapped(flows) else 'In'} the memory of {target.label}"
     if after_alone < len(bars):
         title = f"In the memory of {target.label}, as saved and after the map"
     return Chart(title=title, bars=tuple(bars[:_MOST_BARS]))

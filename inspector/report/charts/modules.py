@@ -29,7 +29,7 @@ class Crumb(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleMap:
-    """What the map page shows.
+    """What the map of modules shows.
 
     Attributes:
         areas: The bytes of the rows.

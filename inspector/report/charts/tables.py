@@ -35,7 +35,7 @@ def charts_csv(charts: Iterable[Chart]) -> str:
             for part in bar.segments:
                 share = _share(part.nbytes, bar.nbytes)
                 lines.append((chart.title, bar.label, part.label, part.nbytes, share, capacity, excess))
-    return _written(lines)
+    return written_csv(lines)
 
 
 def map_csv(page: ModuleMap, cells: Iterable[Cell]) -> str:
@@ -46,21 +46,21 @@ def map_csv(page: ModuleMap, cells: Iterable[Cell]) -> str:
     for cell in cells:
         facts = (path_shown(page.areas, cell.node), cell.what, tensors_of(page, cell), cell.nbytes)
         lines.append((*facts, _share(cell.nbytes, total), damage_in(page, cell), *parts_of(page, cell)))
-    return _written(lines)
+    return written_csv(lines)
 
 
 def _share(nbytes: int, total: int) -> str:
     return f"{nbytes / total:.6f}" if total else "0"
 
 
-def _written(lines: Iterable[Sequence[object]]) -> str:
+def written_csv(lines: Iterable[Sequence[object]]) -> str:
+    """Return lines as CSV, with no formula in any cell: names come from the file."""
     text = io.StringIO()
     csv.writer(text).writerows([[_cell(value) for value in line] for line in lines])
     return text.getvalue()
 
 
 def _cell(value: object) -> object:
-    """Return a cell that is no formula: names come from the file."""
     return cell_text(value) if isinstance(value, str) else value
 
 

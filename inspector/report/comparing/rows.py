@@ -43,6 +43,8 @@ class DiffRow(NamedTuple):
         nbytes: The size of a tensor that only one file has; -1 for what is none.
         arrays: The rows of two arrays among the values; None for what is no pair of them.
         unread: Why the bytes could not be compared, where nothing else differs, without the place of that.
+        leaf: Of a tensor or a value the file whose tree has its place, and its number there, as in
+            `arrange.Leaf`; None for what stands in no tree.
     """
 
     section: Section
@@ -57,6 +59,7 @@ class DiffRow(NamedTuple):
     nbytes: int = -1
     arrays: ArrayPair | None = None
     unread: str = ""
+    leaf: tuple[Literal["a", "b"], int] | None = None
 
 
 def diff_rows(diff: Diff, *, equal: bool = False) -> tuple[DiffRow, ...]:
@@ -124,16 +127,16 @@ def _tensors(diff: Diff, *, equal: bool) -> Iterator[DiffRow]:
                 text,
                 None,
                 a[number].nbytes,
+                leaf=("a", number),
             )
         else:
             row = _pair_row(diff, pair, changes.get(pair))
             if equal or row.mark != "=":
                 yield row
     for number in diff.added:
-        text = describe_tensor(b[number])
-        yield DiffRow(
-            "tensor", "+", "", shown_place(b[number]), ("added",), "", text, text, None, b[number].nbytes
-        )
+        text, nbytes = describe_tensor(b[number]), b[number].nbytes
+        place = shown_place(b[number])
+        yield DiffRow("tensor", "+", "", place, ("added",), "", text, text, None, nbytes, leaf=("b", number))
 
 
 def _pair_row(diff: Diff, pair: Pair, change: TensorChange | None) -> DiffRow:
@@ -153,7 +156,7 @@ def _pair_row(diff: Diff, pair: Pair, change: TensorChange | None) -> DiffRow:
     mark: Mark = "~" if what else ">" if is_renamed else "="
     detail = "; ".join(filter(None, details))
     texts = describe_tensor(one), describe_tensor(other)
-    return DiffRow("tensor", mark, *places, kinds, *texts, detail, pair, unread=unread)
+    return DiffRow("tensor", mark, *places, kinds, *texts, detail, pair, unread=unread, leaf=("a", pair.a))
 
 
 def _array_details(change: ValueChange) -> Iterator[str]:
@@ -176,8 +179,9 @@ def _values(diff: Diff) -> Iterator[DiffRow]:
     a, b = diff.a.values, diff.b.values
     for number in diff.values_removed:
         row = a[number]
+        detail = f"{row.type} {row.text}"
         yield DiffRow(
-            "value", "-", shown_place(row), "", ("removed",), row.text, "", f"{row.type} {row.text}"
+            "value", "-", shown_place(row), "", ("removed",), row.text, "", detail, leaf=("a", ~number)
         )
     for change in diff.values:
         one, other = a[change.a], b[change.b]
@@ -189,12 +193,14 @@ def _values(diff: Diff) -> Iterator[DiffRow]:
         texts = short_value(one.type, change.a_text), short_value(other.type, change.b_text)
         texts = texts if texts[0] != texts[1] else (change.a_text, change.b_text)
         arrays = ArrayPair(change.a, change.b) if change.is_measurable else None
-        yield DiffRow(
-            "value", "~", shown_place(one), shown_place(other), kinds, *texts, detail, arrays=arrays
-        )
+        places = shown_place(one), shown_place(other)
+        yield DiffRow("value", "~", *places, kinds, *texts, detail, arrays=arrays, leaf=("a", ~change.a))
     for number in diff.values_added:
         row = b[number]
-        yield DiffRow("value", "+", "", shown_place(row), ("added",), "", row.text, f"{row.type} {row.text}")
+        detail = f"{row.type} {row.text}"
+        yield DiffRow(
+            "value", "+", "", shown_place(row), ("added",), "", row.text, detail, leaf=("b", ~number)
+        )
 
 
 def _containers(diff: Diff) -> Iterator[DiffRow]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from inspector.diff.series import Point, Series, SeriesRow
+from inspector.diff.series import Point, Series, SeriesRow, Unit
 from inspector.report.jsonable import finite
 from inspector.report.page import Columns, Page, page_of, plain_text
 from inspector.report.page import Line as TextLine
@@ -86,11 +86,14 @@ def format_series(series: Series) -> str:
 def series_page(series: Series) -> Page:
     """Return the files, and for each figure a table: a row for each module, a column for each file."""
     head = [TextLine(format_count(len(series.paths), "checkpoint"), "heading")]
-    head += [
-        TextLine(escape_text(path), "file", f"  {place + 1}  ") for place, path in enumerate(series.paths)
-    ]
+    header, problems = number_texts(series), dict(series.problems)
+    for place, (number, path) in enumerate(zip(header, series.paths, strict=True)):
+        head.append(TextLine(escape_text(path), "file", f"  {number}  "))
+        if place in problems:
+            head.append(TextLine(f"not read: {escape_text(problems[place])}", "bad", "     "))
+    if series.unit:
+        head.append(TextLine(f"Numbered by {NUMBERED[series.unit]}.", "aside"))
     modules = modules_of(series)
-    header = tuple(str(place + 1) for place in range(len(series.paths)))
     tables = [
         [
             Columns(
@@ -120,6 +123,25 @@ def series_page(series: Series) -> Page:
     return page_of(head, *tables, [TextLine(left_out, "aside")] * skips)
 
 
+NUMBERED: dict[Unit, str] = {
+    "epoch": "epoch",
+    "global_step": "step",
+    "step": "step",
+    "iteration": "iteration",
+    "iter": "iteration",
+    "num_steps": "step",
+    "name": "the number in the name",
+    "": "checkpoint",
+}
+"""What the numbers of a series are."""
+
+
+def number_texts(series: Series) -> tuple[str, ...]:
+    """Return the number of each file; a file without one is a dash."""
+    numbers = series.numbers or tuple(map(float, range(1, len(series.paths) + 1)))
+    return tuple(_UNKNOWN if number is None else f"{number:.10g}" for number in numbers)
+
+
 def _figure(point: Point | None, field: str) -> str:
     number = None if point is None else getattr(point, field)
     if point is None or number is None:
@@ -132,6 +154,9 @@ def series_document(series: Series) -> dict[str, Any]:
     return {
         "schema": 1,
         "series": list(series.paths),
+        "numbers": list(series.numbers),
+        "numbered_by": series.unit or None,
+        "unread": [{"path": series.paths[place], "message": why} for place, why in series.problems],
         "tensors": [
             {"path": row.path, "numel": row.numel, "counter": row.is_counter} | _columns(row.points)
             for row in series.rows

@@ -82,9 +82,9 @@ class Sums:
             if tensor.part_of is None:
                 counts[id_] = 1
                 if tensor.role == "parameter":
-                    parameters[id_] = _elements(tensor)
+                    parameters[id_] = elements_of(tensor)
                 elif tensor.role == "buffer":
-                    integers[id_] = _is_packed(tensor)
+                    integers[id_] = is_packed(tensor)
         devices.finish(len(codes))
         self._devices = devices
         shared = sorted(_take_shared_once(tensors, places, parameters, tensor_nodes, runs))
@@ -199,12 +199,12 @@ def devices_text(devices: Sequence[tuple[str, int]]) -> str:
     return device_names((device for device, _ in devices), _MOST_LISTED, more)
 
 
-def _elements(tensor: Tensor) -> int:
+def elements_of(tensor: Tensor) -> int:
     """Return how many parameters a tensor is; slots, buffers and averages are none."""
     return prod(tensor.shape) if tensor.nbytes.bit_length() <= MOST_BITS else tensor.nbytes
 
 
-def _is_packed(tensor: Tensor) -> bool:
+def is_packed(tensor: Tensor) -> bool:
     """Return whether a buffer is weights made of integers: those have more parameters than elements."""
     return tensor.dtype in _PACKING_DTYPES and len(tensor.shape) == _MATRIX
 

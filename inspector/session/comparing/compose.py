@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import PurePath
+from typing import cast
 
 from inspector.diff.records import ArrayPair, Diff, Numbers, Pair
 from inspector.model.checkpoint import Checkpoint, Tensor
 from inspector.progress import Progress
-from inspector.records import dataclass
-from inspector.report.comparing.rows import SECTIONS, DiffRow, Section, count_kinds, diff_rows
+from inspector.records import dataclass, field, replace
+from inspector.report.comparing.rows import DiffRow, count_kinds, diff_rows
 from inspector.report.comparing.words import (
     FACT_TEXTS,
     LABELS,
@@ -19,17 +20,32 @@ from inspector.report.comparing.words import (
     safety_texts,
     verdict_text,
 )
-from inspector.report.words.formats import shown_place
+from inspector.report.words.formats import ROOT, shown_place
+from inspector.session.comparing.listing import (
+    FIGURES,
+    TOP,
+    CompareColumn,
+    Figures,
+    Found,
+    Listing,
+    Order,
+    Shape,
+    figure_text,
+    figures_of,
+    is_weight,
+    list_rows,
+    most_of,
+    shape_of,
+)
 from inspector.session.comparing.screen import (
     ComparedFile,
     CompareScreen,
     FactPair,
     KindChoice,
-    RowGroup,
     Selection,
 )
 from inspector.session.screen import FailurePage
-from inspector.units import cut_text, escape_text, format_count, format_nbytes, unescaped_path
+from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 _MOST_RULES = 6
 _SHOWN_FACTS = ("device", "dtype", "shape", "stride", "layout", "requires_grad", "role", "problem")
@@ -44,11 +60,16 @@ class Compared:
     """A comparison, prepared to be shown: what takes long for a million rows is worked out once.
 
     Attributes:
+        pairs: Those whose numbers can be compared: both files have as many.
+        nbytes: How many bytes of the first file that reads.
         notes: What could not be compared, and what became of names.
     """
 
     diff: Diff
     rows: tuple[DiffRow, ...]
+    shape: Shape
+    pairs: tuple[Pair | ArrayPair, ...]
+    nbytes: int
     kinds: tuple[tuple[str, int], ...]
     verdict: str
     alerts: tuple[str, ...]
@@ -65,6 +86,7 @@ class CompareState:
         progress: How far reading is; None when it is over.
         kinds: The kinds that the list is narrowed to; none for all.
         query: What the rows that are listed hold, word by word.
+        found: By how much pairs differ, as far as that is known, and `figures` the same by node.
         changed: What became of a file since it was compared, as far as that is known.
     """
 
@@ -76,9 +98,12 @@ class CompareState:
     kinds: frozenset[str] = frozenset()
     only_differences: bool = True
     query: str = ""
-    groups: tuple[RowGroup, ...] = ()
+    order: Order = Order()
+    listing: Listing | None = None
     selected: int | None = None
-    measured: tuple[tuple[Pair | ArrayPair, Numbers], ...] = ()
+    found: Found = field(default_factory=dict)
+    figures: tuple[Figures | None, ...] = ()
+    most: tuple[float, ...] = ()
     measuring: Progress | None = None
     measure_failure: str = ""
     changed: str = ""
@@ -87,9 +112,13 @@ class CompareState:
 def prepare(diff: Diff) -> Compared:
     """Prepare a comparison to be shown."""
     rows = diff_rows(diff, equal=True)
+    pairs = tuple(pair for row in rows if (pair := row.pair or row.arrays) and can_measure(diff, row))
     return Compared(
         diff=diff,
         rows=rows,
+        shape=shape_of(diff, rows),
+        pairs=pairs,
+        nbytes=sum(diff.a.tensors[pair.a].nbytes for pair in pairs if isinstance(pair, Pair)),
         kinds=count_kinds(rows),
         verdict=verdict_text(diff),
         alerts=tuple(safety_texts(diff)),
@@ -98,22 +127,30 @@ def prepare(diff: Diff) -> Compared:
     )
 
 
-def arrange(
-    compared: Compared, kinds: frozenset[str], *, only_differences: bool, query: str = ""
-) -> tuple[RowGroup, ...]:
-    """Return the rows that a choice leaves, by what they are and where they stand."""
-    groups: dict[tuple[Section, str], list[int]] = {}
-    words = query.casefold().split()
-    for number, row in enumerate(compared.rows):
-        is_shown = not kinds.isdisjoint(row.what) if kinds else not (only_differences and row.mark == "=")
-        if is_shown and all(_holds(_words_of(row), word) for word in words):
-            groups.setdefault((row.section, _folder(row)), []).append(number)
-    order = list(SECTIONS)
-    placed = sorted(groups.items(), key=lambda item: order.index(item[0][0]))
-    return tuple(
-        RowGroup(title=title or SECTIONS[section], detail=f"{len(rows):,}", rows=tuple(rows))
-        for (section, title), rows in placed
-    )
+def arrange(state: CompareState) -> Listing:
+    """Return the rows that the choices of a state leave, in their order."""
+    compared, kinds, words = state.compared, state.kinds, state.query.casefold().split()
+    assert compared is not None  # noqa: S101 - what is arranged was compared
+
+    def is_wanted(row: DiffRow) -> bool:
+        is_shown = (
+            not kinds.isdisjoint(row.what) if kinds else not (state.only_differences and row.mark == "=")
+        )
+        return is_shown and all(_holds(_words_of(row), word) for word in words)
+
+    figures = state.figures or (None,) * len(compared.shape.names)
+    return list_rows(compared.rows, compared.shape, figures, is_wanted, state.order)
+
+
+def with_figures(state: CompareState, found: Found) -> CompareState:
+    """Return a state with what is known of the numbers."""
+    compared = state.compared
+    assert compared is not None  # noqa: S101 - as above
+    figures = figures_of(compared.diff, compared.rows, compared.shape, found)
+    rows = zip(compared.rows, compared.shape.nodes, strict=True)
+    of_rows = [figures[node] for row, node in rows if is_weight(compared.diff, row)]
+    most = tuple(most_of(of_rows, column) for column in FIGURES)
+    return replace(state, found=dict(found), figures=figures, most=most)
 
 
 def _holds(text: str, word: str) -> bool:
@@ -129,20 +166,6 @@ def _holds(text: str, word: str) -> bool:
 
 def _words_of(row: DiffRow) -> str:
     return "\t".join((row.a_path, row.b_path, *row.what, row.a_text, row.b_text, row.detail)).casefold()
-
-
-def leaf_name(row: DiffRow) -> str:
-    """Return the last step of a row's name."""
-    path = row.a_path or row.b_path
-    return unescaped_path(path[len(_folder(row)) :].lstrip("./") or path) or "(root)"
-
-
-def _folder(row: DiffRow) -> str:
-    """Return the place that a row stands in."""
-    if row.section in {"safety", "sharing", "record"}:
-        return ""
-    path = row.a_path or row.b_path
-    return path[: max(path.rfind("/"), path.rfind("."), 0)]
 
 
 def compose(state: CompareState) -> CompareScreen:
@@ -162,7 +185,7 @@ def compose(state: CompareState) -> CompareScreen:
             failure=state.failure,
         )
     diff = compared.diff
-    shown = sum(len(group.rows) for group in state.groups)
+    shown = 0 if state.listing is None else state.listing.shown
     danger = "dangerous" in {name.verdict for name in diff.names}
     return CompareScreen(
         phase="ready",
@@ -181,7 +204,15 @@ def compose(state: CompareState) -> CompareScreen:
         ),
         only_differences=state.only_differences,
         rows=compared.rows,
-        groups=state.groups,
+        shape=compared.shape,
+        listing=state.listing,
+        order=state.order,
+        found=state.found,
+        figures=state.figures,
+        most=state.most,
+        measuring=state.measuring,
+        measured=state.measure_failure or _measured(state, compared),
+        can_measure=_measure_text(state, compared),
         shown=shown,
         query=state.query,
         status=f"{shown:,} of {format_count(len(compared.rows), 'row')} listed",
@@ -217,17 +248,35 @@ def _selection(state: CompareState, compared: Compared) -> Selection | None:
         return None
     row = compared.rows[state.selected]
     pair = row.pair or row.arrays
-    numbers = None if pair is None else dict(state.measured).get(pair)
+    numbers = None if pair is None else state.found.get(pair)
+    told = numbers_text(numbers) if isinstance(numbers, Numbers) else str(numbers or "")
     return Selection(
         row=state.selected,
-        title=row.a_path or row.b_path or "(root)",
+        title=row.a_path or row.b_path or ROOT,
         detail=row.detail,
         facts=tuple(sorted(_facts(compared.diff, row), key=lambda fact: not fact.differs)),
-        numbers="" if numbers is None else numbers_text(numbers),
-        can_measure=can_measure(compared.diff, row),
-        measuring=state.measuring,
-        failure=state.measure_failure,
+        numbers=told,
     )
+
+
+def _measure_text(state: CompareState, compared: Compared) -> str:
+    """Return what a button that compares the numbers says; empty where all were compared."""
+    left = len(compared.pairs) - len(state.found)
+    if not left or state.measuring is not None:
+        return ""
+    return f"Compare numbers ({format_nbytes(compared.nbytes)})"
+
+
+def _measured(state: CompareState, compared: Compared) -> str:
+    """Return by how much all of it differs."""
+    whole = state.figures[TOP] if state.figures else None
+    if whole is None:
+        return ""
+    names = {"relative": "relative difference", "cosine": "cosine", "largest": "largest step"}
+    told = [f"{name} {figure_text(whole, cast('CompareColumn', column))}" for column, name in names.items()]
+    left = len(compared.pairs) - len(state.found)
+    rest = f" ({format_count(left, 'pair')} left)" if left else ""
+    return f"All tensors: {', '.join(told)}{rest}"
 
 
 def can_measure(diff: Diff, row: DiffRow) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from inspector.progress import Progress
-from inspector.records import dataclass
+from inspector.records import dataclass, field
 from inspector.report.comparing.rows import DiffRow
+from inspector.session.comparing.listing import Figures, Found, Listing, Order, Shape
 from inspector.session.screen import FailurePage
 
 
@@ -35,19 +36,6 @@ class KindChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowGroup:
-    """Rows that stand together.
-
-    Attributes:
-        title: What they have in common: a place in the files, or what they are.
-    """
-
-    title: str
-    detail: str
-    rows: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FactPair:
     """One fact of both files.
 
@@ -66,9 +54,7 @@ class Selection:
     """The row that is selected.
 
     Attributes:
-        numbers: By how much the numbers differ, in words; empty until that was asked for.
-        measuring: How far that is; None while it does not run.
-        failure: Why it failed; empty if it has not.
+        numbers: By how much the numbers differ, or why that cannot be told; empty until it is known.
     """
 
     row: int
@@ -76,9 +62,6 @@ class Selection:
     detail: str
     facts: tuple[FactPair, ...]
     numbers: str = ""
-    can_measure: bool = False
-    measuring: Progress | None = None
-    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +72,12 @@ class CompareScreen:
         phase: Whether the files are read, compared, or could not be.
         tone: `good` where they are equal, `warning` where they differ, `bad` where loading one is dangerous.
         notes: What could not be compared, and what became of names.
+        shape: The rows as a tree; None until they are known, and `listing` what of it is listed.
+        figures: Of each node by how much it differs; empty until any numbers were compared.
+        most: The largest figure of each column.
+        measuring: How far comparing numbers is; None while it does not run.
+        measured: What came of that, or why it failed; empty before.
+        can_measure: What a button that compares the numbers says; empty where all were.
         selection: The selected row; None without one.
         progress: How far reading is; None when it is over.
         failure: Why the files could not be compared.
@@ -105,7 +94,15 @@ class CompareScreen:
     kinds: tuple[KindChoice, ...] = ()
     only_differences: bool = True
     rows: tuple[DiffRow, ...] = ()
-    groups: tuple[RowGroup, ...] = ()
+    shape: Shape | None = None
+    listing: Listing | None = None
+    order: Order = Order()
+    found: Found = field(default_factory=dict)
+    figures: tuple[Figures | None, ...] = ()
+    most: tuple[float, ...] = ()
+    measuring: Progress | None = None
+    measured: str = ""
+    can_measure: str = ""
     shown: int = 0
     query: str = ""
     status: str = ""

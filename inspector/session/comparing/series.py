@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import PurePath
 from typing import Literal, Protocol
 
-from inspector.diff.series import Series, compare_series, series_paths
+from inspector.diff.series import Series, Unit, compare_series, series_paths
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
+from inspector.report.charts.tables import written_csv
 from inspector.report.comparing.series import Line, counters_of, format_series, modules_of
 from inspector.session.operations import Operations
 from inspector.session.present.failure import failure_page
@@ -23,10 +24,23 @@ FIELDS: dict[Field, str] = {
     "step": "Distance from the one before",
     "drift": "Distance from the first",
 }
+AXES: dict[Unit, str] = {
+    "epoch": "Epoch",
+    "global_step": "Step",
+    "step": "Step",
+    "iteration": "Iteration",
+    "iter": "Iteration",
+    "num_steps": "Step",
+    "name": "Number in the name",
+    "": "Checkpoint",
+}
+"""The titles of the axis of files."""
 MOST_LINES = 8
 """Lines that are drawn at once: more are told apart by nobody."""
 _MOST_NAME = 80
 _NOT_COMPARED = "This series could not be compared"
+_MOST_TOLD = 3
+_NO_LOGARITHM = "A figure of 0 has no logarithm, and no point."
 _COUNTED = "Counters of steps and scores stand at the end of the table, and are in no module's figures."
 _SKIPPED = "Elements that are NaN or infinite in a file are left out of its figures."
 
@@ -54,6 +68,9 @@ class SeriesScreen:
 
     Attributes:
         phase: Whether the files are read, compared, or could not be.
+        numbers: Where each file stands on the axis: its epoch or step; None for one that cannot be read.
+        axis: What those numbers are.
+        is_log: Whether figures are drawn by their logarithms; those that are 0 have none.
         lines: All modules, all of it first, and the counters of steps at the end.
         summary: What the chart shows, for those who do not see it.
         progress: How far reading is; None when it is over.
@@ -64,6 +81,9 @@ class SeriesScreen:
     title: str
     files: tuple[str, ...] = ()
     field: Field = "norm"
+    numbers: tuple[float | None, ...] = ()
+    axis: str = ""
+    is_log: bool = False
     lines: tuple[SeriesLine, ...] = ()
     modules: int = 0
     drawn: tuple[int, ...] = ()
@@ -79,6 +99,7 @@ class _State:
     progress: Progress | None = None
     failure: FailurePage | None = None
     field: Field = "norm"
+    is_log: bool = False
     chosen: tuple[int, ...] = ()
 
 
@@ -106,7 +127,7 @@ class SeriesSession:
     def compare(self) -> None:
         """Read all files, again if they are compared already."""
         progress = Progress("reading")
-        self._show(_State(progress=progress, field=self._state.field))
+        self._show(_State(progress=progress, field=self._state.field, is_log=self._state.is_log))
         self._operations.run(
             "compare", progress, partial(_compare, self.given), self._on_done, self._on_failed
         )
@@ -118,6 +139,10 @@ class SeriesSession:
     def choose_field(self, field: Field) -> None:
         """Show another figure."""
         self._show(replace(self._state, field=field))
+
+    def choose_scale(self, *, is_log: bool) -> None:
+        """Draw figures by their logarithms, or as they are."""
+        self._show(replace(self._state, is_log=is_log))
 
     def choose_lines(self, numbers: tuple[int, ...]) -> None:
         """Draw these modules; without any, those that go farthest."""
@@ -165,15 +190,27 @@ def _compose(state: _State, given: tuple[str, ...]) -> SeriesScreen:
     return SeriesScreen(
         phase="ready",
         title=title,
-        files=tuple(escape_text(cut_text(PurePath(path).name, _MOST_NAME)) for path in state.series.paths),
+        files=tuple(_name(state.series, place) for place in range(len(state.series.paths))),
+        numbers=state.series.numbers,
+        axis=AXES[state.series.unit],
+        is_log=state.is_log,
         field=state.field,
         lines=_labeled(lines, drawn),
         modules=sum(not line.is_counter for line in lines[1:]),
         drawn=drawn,
         summary=_summary(state.field, [lines[number] for number in drawn]),
-        note=" ".join(_notes(lines)),
+        note=" ".join(_notes(lines, state)),
         progress=None,
     )
+
+
+def figures_csv(screen: SeriesScreen) -> str:
+    """Return all figures as a table: a row for each file, a column for each module."""
+    lines: list[list[object]] = [[screen.axis, "File", *(line.name for line in screen.lines)]]
+    for place, (number, file) in enumerate(zip(screen.numbers, screen.files, strict=True)):
+        values = (line.values[place] for line in screen.lines)
+        lines.append([number, file, *("" if value is None else value for value in values)])
+    return written_csv(lines)
 
 
 def _line(line: Line, figure: Field, *, is_counter: bool = False) -> SeriesLine:
@@ -183,6 +220,10 @@ def _line(line: Line, figure: Field, *, is_counter: bool = False) -> SeriesLine:
         marked=tuple(point is not None and point.leaves_out(figure) for point in line.points),
         is_counter=is_counter,
     )
+
+
+def _name(series: Series, place: int) -> str:
+    return escape_text(cut_text(PurePath(series.paths[place]).name, _MOST_NAME))
 
 
 def _labeled(lines: tuple[SeriesLine, ...], drawn: tuple[int, ...]) -> tuple[SeriesLine, ...]:
@@ -210,7 +251,12 @@ def _span(line: SeriesLine) -> float:
     return max(known) - min(known) if known else 0.0
 
 
-def _notes(lines: tuple[SeriesLine, ...]) -> Iterator[str]:
+def _notes(lines: tuple[SeriesLine, ...], state: _State) -> Iterator[str]:
+    assert state.series is not None  # noqa: S101 - there are lines
+    for place, why in state.series.problems[:_MOST_TOLD]:
+        yield f"{_name(state.series, place)} was not read: {escape_text(why)}."
+    if state.is_log and any(value == 0 for line in lines for value in line.values):
+        yield _NO_LOGARITHM
     if any(True in line.marked for line in lines):
         yield _SKIPPED
     if any(line.is_counter for line in lines):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Protocol
 
-from inspector.diff.compare import ChangedError, Measuring, Wish, compare_paths
-from inspector.diff.records import ArrayPair, Numbers, Pair
+from inspector.diff.compare import ChangedError, Measuring
 from inspector.errors import CancelledError
 from inspector.progress import Progress
 from inspector.records import replace
@@ -15,11 +14,12 @@ from inspector.session.comparing.compose import (
     Compared,
     CompareState,
     arrange,
-    can_measure,
     compose,
     prepare,
+    with_figures,
 )
-from inspector.session.comparing.screen import CompareScreen, RowGroup
+from inspector.session.comparing.listing import CompareColumn, Listing, Order
+from inspector.session.comparing.screen import CompareScreen
 from inspector.session.operations import Operations
 from inspector.session.present.failure import failure_page
 from inspector.session.view import TaskRunner
@@ -27,6 +27,8 @@ from inspector.session.view import TaskRunner
 _NOT_COMPARED = "These files could not be compared"
 _MANY = 20_000
 """Rows above which choosing among them takes longer than a window may stand still."""
+_AT_ONCE_NBYTES = 2 << 30
+"""Larger files are read for their numbers only when somebody asks for them."""
 
 
 class CompareView(Protocol):
@@ -67,10 +69,12 @@ class CompareSession:
                 b=state.b,
                 only_differences=state.only_differences,
                 query=state.query,
+                order=state.order,
                 progress=progress,
             )
         )
-        work = partial(_compare, state.a, state.b, only_differences=state.only_differences, query=state.query)
+        measuring = self._measuring = Measuring(state.a, state.b)
+        work = partial(_compare, self._state, measuring)
         self._operations.run("compare", progress, work, self._on_compared, self._on_failed)
 
     def swap(self) -> None:
@@ -90,7 +94,7 @@ class CompareSession:
         self.screen = compose(self._state)
 
     def _release(self) -> None:
-        """Close what was opened to compare numbers."""
+        """Close what was opened."""
         measuring, self._measuring = self._measuring, None
         if measuring is not None:
             measuring.close()
@@ -100,79 +104,93 @@ class CompareSession:
     def choose_kind(self, kind: str, *, chosen: bool) -> None:
         """Narrow the list to a kind of difference, or no longer."""
         kinds = self._state.kinds | {kind} if chosen else self._state.kinds - {kind}
-        self._arrange(kinds, only_differences=self._state.only_differences)
+        self._arrange(replace(self._state, kinds=kinds))
 
     def show_equal(self, *, shown: bool) -> None:
         """List rows that are equal as well, or no longer."""
-        self._arrange(self._state.kinds, only_differences=not shown)
+        self._arrange(replace(self._state, only_differences=not shown))
 
     def search(self, query: str) -> None:
         """List only the rows that hold all of these words; none lists all."""
         if query != self._state.query:
-            self._state = replace(self._state, query=query)
-            self._arrange(self._state.kinds, only_differences=self._state.only_differences)
+            self._arrange(replace(self._state, query=query))
+
+    def sort(self, column: CompareColumn, *, descending: bool) -> None:
+        """Sort the rows of each group by a column; by name they stand as in the file."""
+        self._arrange(replace(self._state, order=Order(column, descending)))
 
     def select(self, row: int | None) -> None:
         """Show what both files say of a row."""
         if self._state.compared is not None and row != self._state.selected:
-            self._operations.stop("measure")
-            self._show(replace(self._state, selected=row, measuring=None, measure_failure=""))
+            self._show(replace(self._state, selected=row))
 
-    def _arrange(self, kinds: frozenset[str], *, only_differences: bool) -> None:
-        compared = self._state.compared
-        if compared is None:
+    def _arrange(self, state: CompareState) -> None:
+        """List the rows by the choices of a state; the last list is shown as long as that takes."""
+        self._state = state
+        if state.compared is None:
             return
         self._operations.stop("arrange")
-        query = self._state.query
-        self._state = replace(self._state, kinds=kinds, only_differences=only_differences)
-        work = partial(arrange, compared, kinds, only_differences=only_differences, query=query)
-        if len(compared.rows) <= _MANY:
-            self._on_arranged(work())
+        if len(state.compared.rows) <= _MANY:
+            self._on_arranged(arrange(state))
             return
-        self._show(self._state)
-        self._operations.run("arrange", Progress(), lambda _: work(), self._on_arranged, self._on_failed)
+        self._show(state)
+        self._operations.run(
+            "arrange", Progress(), lambda _: arrange(state), self._on_arranged, self._on_failed
+        )
 
-    def _on_arranged(self, groups: tuple[RowGroup, ...]) -> None:
-        selected = self._state.selected
-        is_listed = any(selected in group.rows for group in groups)
-        self._show(replace(self._state, groups=groups, selected=selected if is_listed else None))
+    def _on_arranged(self, listing: Listing) -> None:
+        state = self._state
+        is_listed = False
+        if state.selected is not None and state.compared is not None:
+            node = state.compared.shape.nodes[state.selected]
+            above = listing.parents.get(node, state.compared.shape.parents[node])
+            is_listed = node in listing.below.get(above, ())
+        self._show(replace(state, listing=listing, selected=state.selected if is_listed else None))
 
     # --- numbers --------------------------------------------------------------------------------------------
 
     def measure(self) -> None:
-        """Compare the numbers of the selected pair."""
-        state, compared = self._state, self._state.compared
-        if compared is None or state.selected is None or state.measuring is not None:
+        """Compare the numbers of all pairs that were not compared yet, those of the selected row first."""
+        state, compared, measuring = self._state, self._state.compared, self._measuring
+        if compared is None or measuring is None or state.measuring is not None:
             return
-        row = compared.rows[state.selected]
-        pair = row.pair or row.arrays
-        if pair is None or not can_measure(compared.diff, row):
+        if len(state.found) == len(compared.pairs):
             return
         progress = Progress("comparing numbers")
         self._show(replace(state, measuring=progress, measure_failure=""))
-        if self._measuring is None:
-            self._measuring = Measuring(compared.diff)
-        work = partial(self._measuring.measure, pair)
-        self._operations.run(
-            "measure", progress, work, partial(self._on_measured, pair), self._on_not_measured
-        )
+        work = partial(_measure, measuring, self._state, compared)
+        self._operations.run("measure", progress, work, self._on_measured, self._on_not_measured)
 
     def stop_measuring(self) -> None:
-        """Stop comparing numbers."""
-        if self._state.measuring is not None:
-            self._operations.stop("measure")
-            self._show(replace(self._state, measuring=None))
+        """Stop comparing numbers; what is known by then is shown."""
+        state, measuring = self._state, self._measuring
+        if state.measuring is None or measuring is None:
+            return
+        self._operations.stop("measure")
+        self._show(replace(state, measuring=None))
+        found = dict(measuring.found)
+        work = partial(with_figures, self._state, found)
+        self._operations.run(
+            "measure", Progress(), lambda _: work(), self._on_measured, self._on_not_measured
+        )
 
-    def _on_measured(self, pair: Pair | ArrayPair, numbers: Numbers) -> None:
-        measured = (*self._state.measured, (pair, numbers))
-        self._show(replace(self._state, measured=measured, measuring=None))
+    def _on_measured(self, measured: CompareState) -> None:
+        self._arrange(
+            replace(
+                self._state,
+                found=measured.found,
+                figures=measured.figures,
+                most=measured.most,
+                measuring=None,
+            )
+        )
 
     def _on_not_measured(self, error: Exception) -> None:
         failure = "" if isinstance(error, CancelledError) else str(error)
         state = replace(self._state, measuring=None, measure_failure=failure)
         if isinstance(error, ChangedError):  # what was measured before is not true of these files either
-            state = replace(state, measured=(), changed=failure)
-        self._show(state)
+            state = replace(state, found={}, figures=(), most=(), changed=failure)
+        self._arrange(state)
 
     # --- text -----------------------------------------------------------------------------------------------
 
@@ -185,9 +203,10 @@ class CompareSession:
 
     # --- results --------------------------------------------------------------------------------------------
 
-    def _on_compared(self, result: tuple[Compared, tuple[RowGroup, ...]]) -> None:
-        compared, groups = result
-        self._show(replace(self._state, compared=compared, groups=groups, progress=None))
+    def _on_compared(self, compared: CompareState) -> None:
+        self._show(replace(self._state, compared=compared.compared, listing=compared.listing, progress=None))
+        if compared.compared is not None and compared.compared.nbytes <= _AT_ONCE_NBYTES:
+            self.measure()
 
     def _on_failed(self, error: Exception) -> None:
         failure = failure_page(error, _NOT_COMPARED)
@@ -199,11 +218,19 @@ class CompareSession:
         self._view.show_screen(self.screen)
 
 
-def _compare(
-    a: str, b: str, progress: Progress, *, only_differences: bool, query: str
-) -> tuple[Compared, tuple[RowGroup, ...]]:
-    compared = prepare(compare_paths(a, b, Wish(), progress))
-    return compared, arrange(compared, frozenset(), only_differences=only_differences, query=query)
+def _compare(state: CompareState, measuring: Measuring, progress: Progress) -> CompareState:
+    found = replace(state, compared=prepare(measuring.compare(progress)))
+    return replace(found, listing=arrange(found))
+
+
+def _measure(
+    measuring: Measuring, state: CompareState, compared: Compared, progress: Progress
+) -> CompareState:
+    selected = None if state.selected is None else compared.rows[state.selected]
+    first = () if selected is None else (selected.pair, selected.arrays)
+    measuring.measure(sorted(compared.pairs, key=lambda pair: pair not in first), progress)
+    progress.start("adding up")
+    return with_figures(state, measuring.found)
 
 
 def _ignore(error: Exception) -> None:

@@ -10,16 +10,19 @@ from inspector.containers.belonging import INDEX
 from inspector.containers.opening import stamp_at
 from inspector.containers.source import Stamp
 from inspector.errors import CancelledError, CheckpointError
+from inspector.overriding import override
 from inspector.progress import Progress
 from inspector.records import dataclass, replace
 from inspector.resources import demo_path
 from inspector.session.document import Document, open_document
+from inspector.session.folder import FolderColumn, FolderRow, FolderState, judge_rows, list_folder
 from inspector.session.jobs.machines import Machines
 from inspector.session.pasted import is_script_name
 from inspector.session.present.failure import CANNOT_OPEN, failure_page, open_failure_page
 from inspector.session.screen import FailurePage
-from inspector.session.state import OPEN, State
+from inspector.session.state import FOLDER, OPEN, PROBE, State
 from inspector.session.targets import target_of
+from inspector.target.profile import Profile
 from inspector.units import cut_text, escape_text
 
 _MOST_RECENT = 8
@@ -137,12 +140,17 @@ class Files(Machines):
             state=asked,
         )
 
-    def _on_opened(self, found: Document | _Unread) -> None:
+    def _on_opened(self, found: Document | FolderState | _Unread) -> None:
         if isinstance(found, _Unread):
             self._on_unread(found)
             return
         path = str(Path(self._state.path).absolute())
         recent = (path, *(known for known in self._state.recent if known != path))[:_MOST_RECENT]
+        if isinstance(found, FolderState):
+            with self._desk.together():
+                self._show(replace(self._state, recent=recent))
+                self._show_folder(found)
+            return
         self._show(replace(_opened(self._state, found), recent=recent))
         if self._state.waiting is not None:
             self._on_script(self._state.waiting)
@@ -157,11 +165,65 @@ class Files(Machines):
         recent = tuple(path for path in known if path != self._state.path) if unread.gone else known
         self._show(replace(self._state, phase="failed", failure=unread.page, recent=recent))
 
+    # --- a folder of checkpoints --------------------------------------------------------------------------
 
-def _open(asked: State, progress: Progress) -> Document | _Unread:
-    """Open a file, or explain why it cannot be opened, which needs a look at it."""
+    def sort_folder(self, column: FolderColumn, *, descending: bool) -> None:
+        """Sort the checkpoints of a folder."""
+        folder = self._state.folder
+        if folder is not None:
+            self._show(replace(self._state, folder=replace(folder, order=(column, descending))))
+
+    def stop_folder(self) -> None:
+        """Leave the checkpoints unread that are not read yet."""
+        folder = self._state.folder
+        if folder is not None:
+            self._show(replace(self._state.without_job(FOLDER), folder=replace(folder, stopped=True)))
+
+    def _show_folder(self, folder: FolderState) -> None:
+        self._show(replace(self._state, phase="checkpoints", folder=folder))
+        self._start_probe()
+        if self._state.job(PROBE) is None:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Read the next checkpoints, as long as there are any."""
+        folder = self._state.folder
+        if folder is None or folder.stopped or self._state.job(FOLDER) is not None:
+            return
+        if folder.judged < len(folder.rows):
+            left = folder.rows[folder.judged :]
+            work = partial(judge_rows, left, self._state.machine)
+            self._run(FOLDER, "reading", work, self._on_judged_rows, self._on_not_judged_rows)
+
+    def _on_judged_rows(self, rows: tuple[FolderRow, ...]) -> None:
+        folder = self._state.folder
+        if folder is not None:
+            start, end = folder.judged, folder.judged + len(rows)
+            known = (*folder.rows[:start], *rows, *folder.rows[end:])
+            with self._desk.together():
+                self._show(replace(self._state, folder=replace(folder, rows=known, judged=end)))
+                self._go_on()
+
+    def _on_not_judged_rows(self, error: Exception) -> None:
+        self._show(self._state)
+        if not isinstance(error, CancelledError):
+            self._desk.view.show_notice(failure_page(error, "The folder could not be read further"))
+
+    @override
+    def _on_probed(self, profile: Profile) -> None:
+        super()._on_probed(profile)
+        self._go_on()
+
+    @override
+    def _on_not_probed(self, error: Exception) -> None:
+        super()._on_not_probed(error)
+        self._go_on()
+
+
+def _open(asked: State, progress: Progress) -> Document | FolderState | _Unread:
+    """Open a file or list a folder, or explain why it cannot be opened, which needs a look at it."""
     try:
-        return open_document(asked.path, progress)
+        return list_folder(asked.path, progress) or open_document(asked.path, progress)
     except CancelledError:
         raise
     except CheckpointError as error:

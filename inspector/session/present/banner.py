@@ -102,6 +102,22 @@ def _spoiled(said: Verdict, error: Finding) -> Verdict:
     return said._replace(does="does not load", where="any machine", why=_small(error.title), role="bad")
 
 
+def short_verdict(judged: Judged, findings: Sequence[Finding]) -> tuple[Tone, str]:
+    """Return what becomes of a load in a few words, green where a banner would be."""
+    load = judged.load
+    if load.way == "never":
+        return "bad", verdict_words(load.safety)
+    said = load_verdict(judged, findings, place(judged.target))
+    worst = next((one for one in findings if one.severity != "note"), None)
+    if load.last_error is None and worst is not None and worst.severity == "error":
+        said = _spoiled(said, worst)
+    if said.role == "good":
+        if worst is not None:
+            return "warning", f"{said.does}: {worst.title}"
+        return "good", said.does
+    return _ROLES[said.role], f"{said.does}: {said.why}"
+
+
 def after_reading(foretold: Banner, read: tuple[Finding, ...]) -> Banner:
     """Return the banner after bytes were read: what is wrong with them takes its green away, and is said."""
     worst = next((one for one in read if one.severity != "note"), None)

@@ -21,7 +21,7 @@ from inspector.model.roles.devices import is_accelerator
 from inspector.model.totals import storage_nbytes_by
 from inspector.records import replace
 from inspector.remap.rules import Rule
-from inspector.report.charts.areas import Areas, Coloring, Property, color_by, measure
+from inspector.report.charts.areas import Areas, Coloring, Property, color_by, measure, telling_property
 from inspector.report.charts.bars import (
     Chart,
     device_chart,
@@ -36,6 +36,7 @@ from inspector.report.charts.modules import ModuleMap, module_map
 from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.nodes import parameters_text
+from inspector.report.overview import Overview, overview_of, with_memory, with_scores
 from inspector.report.words.formats import (
     before,
     format_label,
@@ -292,6 +293,25 @@ def forecast_page(
     )
 
 
+def _overview_here(
+    about: Overview, document: Document, target: Profile, forecast: ForecastPage | None
+) -> Overview:
+    loading: tuple[tuple[str, str], ...] = ()
+    if forecast is not None:
+        bars = () if forecast.chart is None else forecast.chart.bars
+        loading = tuple((bar.label, bar.text) for bar in bars) or tuple(
+            ("", note) for note in forecast.notes[:1]
+        )
+    return with_memory(about, document.checkpoint, target, loading)
+
+
+def _overview(overview_here: Overview, scalars: Mapping[int, str] | None) -> Overview:
+    """Return the overview, with the scores that are tensors once they were read."""
+    known = scalars or {}
+    found = [(name, known[index]) for index, name in overview_here.scores if index in known]
+    return with_scores(overview_here, found) if found else overview_here
+
+
 def _optimizer_note(document: Document, routes: DeviceMap, routine: Routine) -> tuple[str, ...]:
     """Return what is not counted: `Optimizer.load_state_dict` moves state to the device of its parameters.
 
@@ -382,17 +402,17 @@ def _hint(checkpoint: Checkpoint) -> str:
     return f"{_NOT_COMPARED} {reading} it is as it was saved."
 
 
-# The map page: what is measured once for a file, and what of it is shown; nothing as long as nobody looks.
+# The map of modules: what is measured once for a file, and what of it is shown; nothing until somebody looks.
 
 
-def measured_areas(document: Document, is_mapped: bool) -> Areas | None:  # noqa: FBT001 - an input
+def measured_areas(document: Document, looks_at_map: bool) -> Areas | None:  # noqa: FBT001 - an input
     """Return how large the modules are."""
-    return measure(document.checkpoint, document.tree) if is_mapped else None
+    return measure(document.checkpoint, document.tree) if looks_at_map else None
 
 
 def coloring(areas: Areas | None, map_by: Property | None) -> Coloring | None:
     """Return the colors of the modules."""
-    return None if areas is None or map_by is None else color_by(areas, map_by)
+    return None if areas is None else color_by(areas, map_by or telling_property(areas))
 
 
 def modules(areas: Areas | None, coloring: Coloring | None, map_place: int) -> ModuleMap | None:
@@ -499,13 +519,13 @@ def _charts(
     if not fixed_charts or not names_devices(checkpoint):
         return fixed_charts
     room = room_chart(flows_of(checkpoint, moved), target, colors)
-    first = device_chart(checkpoint, None if no_map else moved, colors)
+    first = device_chart(checkpoint, {} if no_map else moved, colors)
     return (first, *([room] if room else []), *fixed_charts)
 
 
 def _fixed_charts(document: Document) -> tuple[Chart, ...]:
     checkpoint = document.checkpoint
-    if not any(row.nbytes for row in checkpoint.storages):
+    if not any(row.nbytes or row.expected_nbytes for row in checkpoint.storages):
         return ()
     waste = waste_chart(checkpoint)
     return (role_chart(checkpoint), dtype_chart(checkpoint), *([waste] if waste else []))
@@ -597,8 +617,7 @@ INPUTS: Table = {
     "scan_sought": scan_sought,
     "many_picked": many_picked,
     "changes_beside": lambda state: state.beside[1],
-    "is_mapped": lambda state: state.map_by is not None,
-    "map_place": lambda state: 0 if state.map_by is None else state.map_root,
+    "map_place": lambda state: state.map_root if state.looks_at_map else 0,
 }
 """What parts need of a state that is not one of its fields, or not under that name."""
 
@@ -613,6 +632,7 @@ AT_ONCE: Table = {
     "strip": strip,
     "marks": marks_of,
     "scalars": scalars_of,
+    "overview": _overview,
     "values": values_page,
     "check": check_page,
 }
@@ -622,6 +642,7 @@ REMEMBERED: Table = {
     # of the file alone
     "no_map": lambda document: nothing_to_map(document.checkpoint),
     "verdict": lambda document: judge(document.checkpoint),
+    "about": lambda document: overview_of(document.checkpoint),
     "file": _file,
     "status": _status,
     "nodes": _nodes_by_path,
@@ -639,6 +660,7 @@ REMEMBERED: Table = {
     "routes": _routes,
     "planned_load": _planned_load,
     "forecast": forecast_page,
+    "overview_here": _overview_here,
     "fitted": fitted_findings,
     "foretold": _banner,
     "banner": after_reading,

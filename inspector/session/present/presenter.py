@@ -25,7 +25,8 @@ _COMPOSE = "compose"
 _NOT_SHOWN = "This could not be worked out"
 _CHOICES = (
     *("target", "wanted", "this_machine", "machines", "chosen", "branches", "selected", "query", "flat"),
-    *("error_text", "script_name", "loading", "style", "map_by", "map_root"),
+    *("error_text", "script_name", "loading", "style", "looks_at_map", "map_by"),
+    "map_root",
 )
 
 

@@ -34,7 +34,8 @@ class Picture:
         seen: How many of them, from the first on, are in the picture.
         cells: The numbers, as float32 row by row.
         levels: How they are colored, a byte for each: 0 and 254 are the ends, 127 is zero, 255 is NaN.
-        limit: The magnitude that the ends stand for; larger ones are colored like them.
+        limit: The magnitude that the ends stand for.
+        is_clipped: Whether there are larger ones, which are colored like them.
     """
 
     shape: tuple[int, int]
@@ -45,6 +46,7 @@ class Picture:
     cells: bytes
     levels: bytes
     limit: float
+    is_clipped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,12 @@ class ValuesPage:
         shape: The shape that slices are taken of; empty where there are none.
         choice: The slice that is looked at; None where there are none.
         picture: It as a picture; None before that is there, and where there is none.
-        saved: What became of the array that was to be saved; else empty.
+        picture_note: How to read it, or why there is none.
+        forms: The files that it can be saved as: the suffix of each, and what it is.
+        no_forms: Why it cannot be saved; empty where it can.
+        no_code: Why there is no code that loads it alone; empty where there is.
+        is_saving: Whether a tensor is being saved, this or another.
+        saved: What becomes or became of it; else empty.
     """
 
     row: int | None = None
@@ -126,9 +133,13 @@ class ValuesPage:
     shape: tuple[int, ...] = ()
     choice: SliceChoice | None = None
     picture: Picture | None = None
-    picture_error: str = ""
+    picture_note: str = ""
+    forms: tuple[tuple[str, str], ...] = ()
+    no_forms: str = ""
+    no_code: str = ""
     cells: CellBlock | None = None
     scan: ScanPage = ScanPage()
+    is_saving: bool = False
     saved: str = ""
 
 

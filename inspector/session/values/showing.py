@@ -8,7 +8,10 @@ from inspector.errors import CheckpointError, ValuesError
 from inspector.model.checkpoint import Tensor
 from inspector.model.findings import Finding
 from inspector.progress import Progress
-from inspector.report.damage import Marks
+from inspector.remap.safetensors import refusal_of as safetensors_refusal
+from inspector.report.damage import WORDS as DAMAGE
+from inspector.report.damage import Marks, damage_of
+from inspector.report.details import python_expression
 from inspector.report.words.values import (
     THRESHOLDS,
     chart_summary,
@@ -17,6 +20,7 @@ from inspector.report.words.values import (
     scanned_words,
     statistics_lines,
 )
+from inspector.safety.verdict import SafetyVerdict
 from inspector.session.document import Document
 from inspector.session.operations import Job
 from inspector.session.state import State
@@ -30,7 +34,8 @@ from inspector.session.values.page import (
     ValuesPage,
     first_choice,
 )
-from inspector.units import cut_text, escape_text, format_nbytes, format_shape, unescaped_path
+from inspector.snippet.tensor import Wanted, why_no_code
+from inspector.units import cut_text, escape_text, format_nbytes, unescaped_path
 from inspector.values.request import Request, Requests, read_nbytes
 from inspector.values.statistics import Oddity, Ranks, Scan, Statistics
 
@@ -39,6 +44,8 @@ AUTOMATIC_NBYTES = 64 << 20
 _MOST_LISTED = 200
 _MOST_TITLE = 200
 _CANCELLED = "Cancelled."
+_NO_FORM = "Neither NumPy nor safetensors holds such tensors: save the parts of it, which are below it."
+_NAN_LEVEL = 255
 
 
 def requests_of(document: Document) -> Requests:
@@ -62,7 +69,7 @@ def request_for(requests: Requests, row: int) -> Request | str:
 
 def slice_shape(tensor: Tensor, request: Request) -> tuple[int, ...]:
     """Return the shape that slices are taken of; empty where there are none."""
-    if "layout" in request or tensor.dtype.startswith(("quint4", "quint2")) or tensor.dtype.endswith("_x2"):
+    if "layout" in request or is_packed(tensor.dtype):
         return ()
     shape = tuple(request["shape"])
     return shape if all(shape) else ()
@@ -73,8 +80,56 @@ def choice_of(state: State, shape: tuple[int, ...]) -> SliceChoice:
     return state.slice if state.slice is not None else first_choice(shape)
 
 
+NPY, SAFETENSORS = ".npy", ".safetensors"
+_NOT_NUMPYS = {"bfloat16": "float32", "complex32": "complex64"}
+
+
+def forms_of(tensor: Tensor, request: Request) -> tuple[tuple[str, str], ...]:
+    """Return what a tensor can be saved as: the suffix of each kind of file, and what it is."""
+    found = []
+    is_quantized = request.get("axis") is not None or request.get("scale") is not None
+    if "layout" not in request and not is_packed(tensor.dtype) and request.get("axis") is None:
+        other = "float32" if is_quantized or tensor.dtype.startswith("float8") else None
+        other = other or _NOT_NUMPYS.get(tensor.dtype)
+        found.append((NPY, f"NumPy array, as {other}" if other else "NumPy array"))
+    is_plain = not (is_quantized or request["conj"] or request["neg"] or "part" in request)
+    if is_plain and not safetensors_refusal(saved_name(tensor), tensor.dtype, tensor.layout, is_stored=True):
+        found.append((SAFETENSORS, "safetensors"))
+    return tuple(found)
+
+
+def saved_name(tensor: Tensor) -> str:
+    """Return the name of a tensor that is saved alone: that which it has in its state dict."""
+    name = str(tensor.keys[-1]) if tensor.keys else ""
+    return name.removeprefix(".") or "tensor"
+
+
+def is_packed(dtype: str) -> bool:
+    """Return whether elements of a type share bytes."""
+    return dtype.startswith(("quint4", "quint2")) or dtype.endswith("_x2")
+
+
+def wanted_code(document: Document, row: int, request: Request | str) -> Wanted:
+    """Return what `snippet.tensor` writes code for."""
+    tensor = document.checkpoint.tensors[row]
+    part = "" if isinstance(request, str) else request["place"]["part"]
+    expression = python_expression(tensor)
+    damage = damage_of(document.checkpoint).get(row)
+    return Wanted(
+        checkpoint=document.checkpoint,
+        tensor=tensor,
+        expression=expression,
+        part=part,
+        damage="" if damage is None else _lowered(DAMAGE[damage]).rstrip("."),
+    )
+
+
 def values_page(
-    state: State, document: Document, requests: Requests, finished_scan: ScanPage | None
+    state: State,
+    document: Document,
+    requests: Requests,
+    finished_scan: ScanPage | None,
+    verdict: SafetyVerdict,
 ) -> ValuesPage:
     """Return what is shown of the values of the selected tensor, and of the scan of all."""
     row = selected_row(state)
@@ -83,20 +138,30 @@ def values_page(
         return ValuesPage(scan=scan)
     tensor = document.checkpoint.tensors[row]
     title = escape_text(cut_text(unescaped_path(tensor.path), _MOST_TITLE)) or "the root"
-    facts = f"{tensor.dtype}, {format_shape(tensor.shape)}"
     request = request_for(requests, row)
+    no_code = why_no_code(wanted_code(document, row, request), verdict)
+    no_code = f"No code for this tensor: {no_code}." if no_code else ""
     if isinstance(request, str):
-        return ValuesPage(row=row, title=title, facts=facts, refusal=request, scan=scan)
+        return ValuesPage(
+            row=row,
+            title=title,
+            refusal=request,
+            scan=scan,
+            no_forms=f"Not to be saved: {_lowered(request)}",
+            no_code=no_code,
+        )
     job = state.job(STATISTICS)
     found = None if job is None else cast("Statistics | None", job.result)
     shape = slice_shape(tensor, request)
     ranked = state.job(RANK)
     ranks = None if ranked is None else cast("Ranks | None", ranked.result)
     pictured, cells = state.job(PICTURE), state.job(CELLS)
+    picture = None if pictured is None else cast("Picture | None", pictured.result)
+    forms = forms_of(tensor, request)
     return ValuesPage(
         row=row,
         title=title,
-        facts=f"{facts}; {format_nbytes(read_nbytes(request))} to read",
+        facts=f"{format_nbytes(read_nbytes(request))} to read",
         progress=_progress(job) or _progress(ranked),
         error=job_error(job) or job_error(ranked),
         lines=(
@@ -108,12 +173,32 @@ def values_page(
         summary="" if found is None else chart_summary(found),
         shape=shape,
         choice=choice_of(state, shape) if shape else None,
-        picture=None if pictured is None else cast("Picture | None", pictured.result),
-        picture_error=job_error(pictured),
+        picture=picture,
+        picture_note=job_error(pictured) if picture is None else picture_note(picture),
+        forms=forms,
+        no_forms="" if forms else _NO_FORM,
+        no_code=no_code,
         cells=None if cells is None else cast("CellBlock | None", cells.result),
         scan=scan,
+        is_saving=_progress(state.job(SAVE)) is not None,
         saved=_saved(state.job(SAVE)),
     )
+
+
+def picture_note(picture: Picture) -> str:
+    """Return how to read a picture, but for what its colors stand for."""
+    parts = []
+    if picture.seen != picture.shape:
+        seen, whole = (f"{rows:,} \u00d7 {columns:,}" for rows, columns in (picture.seen, picture.shape))
+        parts.append(f"Only the first {seen} of {whole}.")
+    if _NAN_LEVEL in picture.levels:
+        parts.append("Yellow is NaN.")
+    if picture.is_clipped:
+        parts.append("Larger numbers look like the ends.")
+    if picture.steps != (1, 1):
+        block = f"{picture.steps[0]:,} \u00d7 {picture.steps[1]:,}"
+        parts.append(f"A cell is the one of {block} that is farthest from zero.")
+    return " ".join(parts)
 
 
 def _saved(job: Job | None) -> str:
@@ -197,6 +282,10 @@ def job_error(job: Job | None) -> str:
     if not isinstance(job.error, CheckpointError):
         return f"Unexpected {type(job.error).__name__}: {escape_text(str(job.error))}"
     return _said(str(job.error))
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _said(text: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from inspector.errors import ExportError
 from inspector.progress import Progress
 from inspector.session.document import Document
-from inspector.session.export.npy import write_npy
+from inspector.session.export.arrays import write_npy
 from inspector.session.values.taking import PREFIX, Taking
 from inspector.units import format_nbytes
 from inspector.values.asking import ValueReader
@@ -90,5 +90,5 @@ def _make(folder: Path, nbytes: int) -> None:
     raise ExportError(
         f"the arrays take {format_nbytes(nbytes)}, and the temporary folder has {format_nbytes(free)} left",
         where=str(folder.parent),
-        remedy="save them on the Values page, or set TMPDIR to a folder with more room",
+        remedy="save them on the Tensor page, or set TMPDIR to a folder with more room",
     )

@@ -64,7 +64,7 @@ def plan_taking(document: Document, nodes: Sequence[int], root: str) -> Taking:
     nbytes = sum(map(_written_nbytes, readable.values()))
     if nbytes > MOST_NBYTES:
         most = f"up to {format_nbytes(MOST_NBYTES)} can be dragged out as .npy"
-        return nothing(why=f"That is {format_nbytes(nbytes)}, and {most}: save it on the Values page.")
+        return nothing(why=f"That is {format_nbytes(nbytes)}, and {most}: save it on the Tensor page.")
     names = _named(document.checkpoint.tensors[row].path for row in readable)
     paths = (os.path.join(folder, name) for name in names)  # noqa: PTH118 - as above
     left = f"{format_count(len(refused), 'tensor')} left out: {_lowered(refused[0])}" if refused else ""
@@ -72,7 +72,7 @@ def plan_taking(document: Document, nodes: Sequence[int], root: str) -> Taking:
     return Taking(folder=folder, files=files, nbytes=nbytes, text=text, why=left)
 
 
-def npy_name(path: str) -> str:
+def file_stem(path: str) -> str:
     """Return a file name for the values of a tensor: of letters, digits and what every file system takes."""
     name = re.sub(r"[^\w.\-\[\]() ]+", "_", path.replace("/", "."))
     kept = name.encode()[:_MOST_NAME_NBYTES].decode(errors="ignore")
@@ -97,7 +97,7 @@ def _named(paths: Iterable[str]) -> list[str]:
     taken: set[str] = set()
     names = []
     for path in paths:
-        stem = name = npy_name(path)
+        stem = name = file_stem(path)
         number = 2
         while name.casefold() in taken:
             name = f"{stem}-{number}"

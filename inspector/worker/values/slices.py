@@ -15,9 +15,10 @@ from inspector.model.tensors.dtypes import is_contiguous
 from inspector.model.tensors.row_blocks import View as RowView
 from inspector.model.tensors.row_blocks import row_blocks
 from inspector.progress import Progress
-from inspector.worker.decoding import PACKED, Array, codes_of, value_of_codes
-from inspector.worker.tensor_bytes import TensorBytes
-from inspector.worker.values.views import MOST_CHANNELS, Coded, Request, View, view_of, whole_array
+from inspector.values.arrays import Request, converted, scales_of, view_of
+from inspector.values.decoding import PACKED, Array, codes_of, value_of_codes
+from inspector.values.tensor_bytes import TensorBytes
+from inspector.values.views import View
 
 _MOST_PICTURE = 1 << 26  # elements that are read for one
 _MOST_BAND = 1 << 20
@@ -68,17 +69,11 @@ class Plane:
 
     def converted(self, codes: Array) -> Array:
         """Return the values of elements that have one scale, or none."""
-        request = self._request
-        if request.get("scale") is not None:
-            return Coded(request["scale"], request["zero_point"]).numbers(codes)
-        values = value_of_codes(codes, self._view.dtype)
-        values = np.conj(values) if request.get("conj") else values
-        return np.negative(values) if request.get("neg") else values
+        return converted(self._request, value_of_codes(codes, self._view.dtype))
 
     def _channels(self, codes: Array, rows: range, columns: range) -> Array:
         axis = self._request["axis"]
-        scales = whole_array(self._request["scales"], self._opened, MOST_CHANNELS)
-        zeros = whole_array(self._request["zero_points"], self._opened, MOST_CHANNELS)
+        scales, zeros = scales_of(self._request, self._opened)
         if axis in self._axes:
             chosen = rows if axis == self._axes[0] else columns
             shape = (-1, 1) if axis == self._axes[0] else (1, -1)
@@ -116,6 +111,7 @@ def picture(plane: Plane, most: tuple[int, int]) -> dict[str, Any]:
         "cells": base64.b64encode(cells.tobytes()).decode(),
         "levels": base64.b64encode(levels.tobytes()).decode(),
         "limit": limit,
+        "is_clipped": bool((np.abs(cells) > limit).any()),
     }
 
 
@@ -169,8 +165,10 @@ def _text(value: Any, digits: int) -> str:  # noqa: ANN401 - a number of NumPy's
     return f"{value:.{digits}g}" if digits else str(value)
 
 
-def saved_rows(request: Request, opened: TensorBytes) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield all values in the order of rows, as NumPy's own types; before them their type."""
+def saved_rows(
+    request: Request, opened: TensorBytes, *, is_stored: bool = False
+) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield all values in the order of rows, as NumPy's types or as they are stored; their type first."""
     if request.get("axis") is not None:
         raise ValuesError("tensors with a scale for each channel cannot be saved as an array")
     plane = Plane(request, opened, {"row": None, "column": None, "index": []})  # which refuses what it must
@@ -182,7 +180,8 @@ def saved_rows(request: Request, opened: TensorBytes) -> Iterator[tuple[dict[str
     if not prod(view.shape):
         return
     for block in row_blocks(row_view, view.itemsize, read, Progress()):
-        values = plane.converted(codes_of(block, view.dtype, swapped=view.swapped))
+        codes = codes_of(block, view.dtype, swapped=view.swapped)
+        values = codes if is_stored else plane.converted(codes)
         yield {"done": len(block)}, np.ascontiguousarray(values).tobytes()
 
 

@@ -17,18 +17,10 @@ import numpy.typing as npt
 
 from inspector.errors import ValuesError
 from inspector.overriding import override
-from inspector.worker.decoding import NATIVE, PACKED, Array, codes_of, value_of_codes
-from inspector.worker.tensor_bytes import TensorBytes
-from inspector.worker.values.views import (
-    Coded,
-    Piece,
-    Request,
-    View,
-    channels_of,
-    pieces,
-    view_of,
-    whole_array,
-)
+from inspector.values.arrays import Coded, Request, channels_of, view_of, whole_array
+from inspector.values.decoding import NATIVE, PACKED, Array, codes_of, value_of_codes
+from inspector.values.tensor_bytes import TensorBytes
+from inspector.values.views import Piece, View, pieces
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

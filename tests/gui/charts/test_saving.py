@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QToolButton
 
 from inspector.gui.charts import saving
 from inspector.gui.charts.saving import Saved, legend, proposed_path, save
-from inspector.gui.pages.memory.map_panel import MapPanel
-from inspector.gui.pages.memory.panel import MemoryPanel
+from inspector.gui.pages.memory.map_panel import MapPart
+from inspector.gui.pages.memory.panel import BarsPart
 from inspector.records import replace
 from inspector.report.charts.bars import Chart
 from inspector.report.charts.tables import charts_csv, map_csv
@@ -28,8 +28,8 @@ CHARTS: tuple[Chart, ...] = (SCREEN.charts[0], ROOM, SCREEN.charts[1])
 
 
 @pytest.fixture
-def panel(qtbot, theme, tmp_path) -> MemoryPanel:
-    panel = MemoryPanel(theme)
+def panel(qtbot, theme, tmp_path) -> BarsPart:
+    panel = BarsPart(theme)
     qtbot.addWidget(panel)
     panel.resize(520, 700)
     panel.show_screen(replace(SCREEN, charts=CHARTS, path=str(tmp_path / "best.pth")))
@@ -38,8 +38,8 @@ def panel(qtbot, theme, tmp_path) -> MemoryPanel:
 
 
 @pytest.fixture
-def map_panel(qtbot, theme, tmp_path) -> MapPanel:
-    panel = MapPanel(theme)
+def map_panel(qtbot, theme, tmp_path) -> MapPart:
+    panel = MapPart(theme)
     qtbot.addWidget(panel)
     panel.resize(520, 500)
     panel.show_screen(screen_of(map_of(FILE), path=str(tmp_path / "best.pth")))
@@ -112,7 +112,7 @@ def test_the_map_is_saved(map_panel, theme, monkeypatch, tmp_path):
 
 
 def test_without_a_map_nothing_is_drawn(qtbot, theme):
-    panel = MapPanel(theme)
+    panel = MapPart(theme)
     qtbot.addWidget(panel)
     assert panel.saved_map().make("csv") == b""
     panel.view.as_picture().paint(QPainter())

@@ -65,15 +65,15 @@ def test_the_points_are_read_by_key_and_pointer(window, qtbot) -> None:
     chart = window.chart
     chart.grab()
     qtbot.keyClick(chart, Qt.Key.Key_Right)
-    assert chart.accessibleName() == "Chart of the series. far, 1: e0.pt: 1.41421"
+    assert chart.accessibleName() == "Chart of the series. far, number in the name 0, e0.pt: 1.41421"
     qtbot.keyClick(chart, Qt.Key.Key_Right)
-    assert chart.accessibleName().endswith("far, 2: e1.pt: 4.12311")
+    assert chart.accessibleName().endswith("far, number in the name 1, e1.pt: 4.12311")
     qtbot.keyClick(chart, Qt.Key.Key_Down)
-    assert chart.accessibleName().endswith("near, 2: e1.pt: 2.82843")
+    assert chart.accessibleName().endswith("near, number in the name 1, e1.pt: 2.82843")
     qtbot.keyClick(chart, Qt.Key.Key_Up)
-    assert chart.accessibleName().endswith("far, 2: e1.pt: 4.12311")
+    assert chart.accessibleName().endswith("far, number in the name 1, e1.pt: 4.12311")
     qtbot.mouseMove(chart, chart.center_of(0))
-    qtbot.waitUntil(lambda: chart.accessibleName().endswith("far, 1: e0.pt: 1.41421"))
+    qtbot.waitUntil(lambda: chart.accessibleName().endswith("far, number in the name 0, e0.pt: 1.41421"))
 
 
 def test_lines_without_a_figure_are_left_out(window) -> None:
@@ -91,8 +91,43 @@ def test_the_lines_are_saved_with_their_names(window, monkeypatch, tmp_path) -> 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "lines.svg"), ""))
     next(action for action in button.menu().actions() if "SVG" in action.text()).trigger()
     svg = (tmp_path / "lines.svg").read_text("utf-8")
-    for text in ("Norm of a series", "far", "near", "Checkpoint"):
+    for text in ("Norm of a series", "far", "near", "Number in the name"):
         assert text in svg
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "lines.csv"), ""))
+    next(action for action in button.menu().actions() if "Save as CSV" in action.text()).trigger()
+    assert (
+        (tmp_path / "lines.csv").read_text("utf-8").startswith("Number in the name,File,all of it,far,near")
+    )
+
+
+def points_of(window: SeriesWindow) -> list[tuple[float, float]]:
+    drawing = window.chart.drawing
+    return [(drawing.area(part).x(), drawing.area(part).y()) for part in range(drawing.count)]
+
+
+def test_points_stand_at_their_epochs_and_by_their_logarithms(window, tmp_path) -> None:
+    for place, (epoch, size) in enumerate(((1, 1.0), (2, 0.0), (10, 100.0), (40, 1000.0))):
+        save_zip(tmp_path / f"e{place}.pt", {"far.w": T([size]), "epoch": epoch})
+    (tmp_path / "e4.pt").unlink()
+    window.session.compare()
+    assert points_of(window) == [(1, 1), (2, 0), (10, 100), (40, 1000)]
+    assert window.table.horizontalHeaderItem(2).text() == "10: e2.pt"
+    window.log.click()
+    assert points_of(window) == [(1, 0), (10, 2), (40, 3)]
+    assert window.chart.drawing.words(1) == "far, epoch 10, e2.pt: 100"
+    assert "no logarithm" in window._note.text()
+    window.chart.plot()
+    ticks = [text for _, text in window.chart.drawing._value_ticks(0.0, 3.0, 400.0)]
+    assert ticks == ["1", "10", "100", "1000"]
+    assert [text for _, text in window.chart.drawing._file_ticks(0.0, 42.0, 200.0)] == ["1", "10", "40"]
+    near = window.chart.drawing._value_ticks(0.0, 0.5, 400.0)
+    assert near[0] == (0.0, "1")
+    assert all(place == pytest.approx(math.log10(float(text))) for place, text in near)
+
+
+def test_names_stay_when_their_lines_end_elsewhere(window) -> None:
+    window.chart.plot().zoom(0.1, window.chart.plot().room.bottomLeft())
+    assert words_in(window.chart).count("far") == 1
 
 
 def test_the_figure_and_the_lines_are_chosen_by_keyboard(window, qtbot) -> None:
@@ -117,10 +152,11 @@ def test_reading_shows_progress_and_failing_says_why(window, runner, qtbot, tmp_
     assert window.shown.phase == "opening"
     window.shown.progress.label = "comparing"
     qtbot.waitUntil(lambda: window._label.text() == "comparing")
-    (tmp_path / "e1.pt").write_bytes(b"nothing")
+    for place in range(4):
+        (tmp_path / f"e{place}.pt").write_bytes(b"nothing")
     runner.go_on()
     assert window._title.text()
-    assert "e1.pt" in f"{window._what.toPlainText()}{window._where.toPlainText()}"
+    assert "e0.pt" in f"{window._what.toPlainText()}{window._where.toPlainText()}"
     window._again.click()
     with qtbot.waitSignal(window.closed):
         window.close()

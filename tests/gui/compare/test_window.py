@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QPushButton, QToolButton, QWidget
 
-from inspector.gui.compare.window import Column, CompareWindow
+from inspector.gui.compare.window import CompareWindow
 from inspector.gui.theme.theme import Theme
 from inspector.progress import Progress
+from inspector.session.comparing.listing import COLUMNS
 from inspector.session.comparing.session import CompareSession
 from tests.builders import pickles as p
 from tests.builders.states import Raw, T, save_zip
+from tests.gui.looking import colors_in
 from tests.unit.diff.test_compare import V, W
 from tests.unit.session.documents import AtOnce
 
@@ -41,53 +43,84 @@ def window(qtbot, theme, runner, tmp_path):
     window.detach()
 
 
-def texts(window: CompareWindow) -> list[list[str]]:
-    """All rows that are listed, groups as their titles."""
+PLACES = {name: place for place, name in enumerate(COLUMNS)}
+
+
+def texts(window: CompareWindow, parent: QModelIndex | None = None) -> list[list[str]]:
+    """The cells of all that is listed, from top to bottom, without empty ones at the end."""
     model, found = window.tree.model(), []
-    for group in range(model.rowCount()):
-        parent = model.index(group, 0)
-        found.append([str(parent.data())])
-        rows = range(model.rowCount(parent))
-        found += [[str(model.index(row, column, parent).data()) for column in Column] for row in rows]
+    parent = parent or QModelIndex()
+    for row in range(model.rowCount(parent)):
+        cells = [str(model.index(row, place, parent).data()) for place in PLACES.values()]
+        while not cells[-1]:
+            cells.pop()
+        found += [cells, *texts(window, model.index(row, 0, parent))]
     return found
 
 
 def test_both_files_stand_side_by_side(window, tmp_path) -> None:
     assert window.windowTitle() == "a.pt \u2194 b.pt - Checkpoint Inspector"
     assert texts(window) == [
-        ["m/l   (1)"],
+        ["m/l", "", "0.5601", "0.915767", "4"],  # with the one that is equal
         [
-            "w",
-            "~ Changed",
-            "float32 4, 16 B, cuda:0",
-            "float32 4, 16 B, cpu",
-            "device cuda:0 \u2192 cpu; values differ",
+            *("w", "~ device, values", "1.461", "0.968864", "4"),
+            *("float32 4, 16 B, cuda:0", "float32 4, 16 B, cpu"),
         ],
-        ["Tensors   (2)"],
-        ["old", "- Removed", "float32 2, 8 B, cpu", "", "float32 2, 8 B, cpu"],
-        ["new", "+ Added", "", "float32 1, 4 B, cpu", "float32 1, 4 B, cpu"],
-        ["Other values   (1)"],
-        ["lr", "~ Changed", "0.1", "0.2", "0.1 \u2192 0.2"],
+        ["old", "- removed", "", "", "", "float32 2, 8 B, cpu"],
+        ["new", "+ added", "", "", "", "", "float32 1, 4 B, cpu"],
+        ["lr", "~ value", "", "", "", "0.1", "0.2"],
     ]
-    header = [window.tree.model().headerData(place, Qt.Orientation.Horizontal) for place in Column]
-    assert header == ["Name", "Change", "A: a.pt", "B: b.pt", "Difference"]
+    header = [window.tree.model().headerData(place, Qt.Orientation.Horizontal) for place in PLACES.values()]
+    assert header == ["Name", "Change", "Relative", "Cosine", "Largest step", "A: a.pt", "B: b.pt"]
     assert window.tree.model().headerData(0, Qt.Orientation.Vertical) is None
 
 
 def test_the_model_is_sound(window, qtmodeltester) -> None:
     model = window.tree.model()
     qtmodeltester.check(model)
-    place = model.index(0, 0, model.index(0, 0))
+    group = model.index(0, 0)
+    place = model.index(0, 0, group)
     assert "m/l.w" in place.data(Qt.ItemDataRole.ToolTipRole)
-    assert "cuda:0" in model.index(0, Column.A, model.index(0, 0)).data(Qt.ItemDataRole.ToolTipRole)
-    assert place.data(Qt.ItemDataRole.AccessibleTextRole) == (
-        "m/l.w, changed: device cuda:0 \u2192 cpu; values differ"
-    )
-    assert model.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
-    assert model.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole) is None
-    assert model.index(0, Column.WHAT, model.index(0, 0)).data(Qt.ItemDataRole.ForegroundRole) is not None
-    assert not model.index_of(99).isValid()
+    tooltips = {
+        name: place.siblingAtColumn(PLACES[name]).data(Qt.ItemDataRole.ToolTipRole) for name in ("a", "what")
+    }
+    assert "cuda:0" in tooltips["a"]
+    assert "values differ" in tooltips["what"]
+    spoken = place.data(Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken.startswith("m/l.w, changed: device cuda:0 \u2192 cpu; values differ, relative ")
+    assert group.data(Qt.ItemDataRole.ToolTipRole)
+    assert group.data(Qt.ItemDataRole.AccessibleTextRole) is None
+    what = place.siblingAtColumn(PLACES["what"])
+    assert what.data(Qt.ItemDataRole.ForegroundRole) is not None
     assert not model.index(7, 0).isValid()
+
+
+def test_a_figure_has_a_bar_in_proportion(window, theme) -> None:
+    model = window.tree.model()
+    place = model.index(0, PLACES["relative"], model.index(0, 0))
+    assert model.share(place) == 1.0
+    assert model.share(place.siblingAtColumn(0)) == 0.0
+    inks = colors_in(window.tree.grab().toImage())
+    assert {theme.tokens.color(ink).name() for ink in ("accent", "border_strong")} <= inks
+
+
+def test_a_click_on_a_title_sorts_and_keeps_what_is_unfolded(window) -> None:
+    window.session.show_equal(shown=True)
+    header, model = window.tree.header(), window.tree.model()
+    window.tree.collapse(model.index(0, 0))
+    header.sectionClicked.emit(PLACES["largest"])
+    assert window.shown.order == ("largest", True)
+    assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (
+        PLACES["largest"],
+        Qt.SortOrder.DescendingOrder,
+    )
+    assert not window.tree.isExpanded(model.index(0, 0))
+    window.tree.expand(model.index(0, 0))
+    header.sectionClicked.emit(PLACES["largest"])
+    assert window.shown.order == ("largest", False)
+    assert window.tree.isExpanded(model.index(0, 0))
+    header.sectionClicked.emit(PLACES["cosine"])
+    assert window.shown.order == ("cosine", False)  # the least alike first
 
 
 def reached(window: CompareWindow) -> list[QWidget]:
@@ -109,28 +142,28 @@ def press(widget: QWidget, key: Qt.Key = Qt.Key.Key_Space) -> None:
 def test_what_both_say_takes_room_only_when_a_row_is_selected(window, qtbot) -> None:
     assert window.facts.isHidden()
     assert any(label.text().startswith("Select a row") for label in window.statusBar().findChildren(QLabel))
-    last = window.tree.model().index(0, 0, window.tree.model().index(2, 0))
+    last = window.tree.model().index(window.tree.model().rowCount() - 1, 0)
     window.tree.setCurrentIndex(last)
     assert not window.facts.isHidden()
     qtbot.waitUntil(lambda: window.tree.viewport().rect().contains(window.tree.visualRect(last)))
 
 
 def test_comparing_with_the_keyboard_alone(window, qtbot) -> None:
-    """Look at a row, compare its numbers, narrow the list, copy the text."""
+    """Look at a row and its numbers, narrow the list, copy the text."""
     qtbot.waitUntil(window.tree.hasFocus)
     while window.shown.selection is None:
         QTest.keyClick(window.tree, Qt.Key.Key_Down)
     assert window.shown.selection.title == "m/l.w"
     by_name = {widget.accessibleName() or widget.text(): widget for widget in reached(window)}
-    assert {"Copy as text", "List equal tensors too", "Compare numbers", "Compare B with A"} <= set(by_name)
-    press(by_name["Compare numbers"])
+    assert {"Copy as text", "List equal tensors too", "Compare B with A"} <= set(by_name)
     assert window.shown.selection.numbers.startswith("4 of 4 elements differ")
     chip = by_name["Only other values: 1"]
     press(chip)
-    assert texts(window) == [["Other values   (1)"], ["lr", "~ Changed", "0.1", "0.2", "0.1 \u2192 0.2"]]
+    assert texts(window) == [["lr", "~ value", "", "", "", "0.1", "0.2"]]
     press(chip)
     press(by_name["List equal tensors too"])
-    assert ["v", "= Equal", "float32 4, 16 B, cpu", "float32 4, 16 B, cpu", ""] in texts(window)
+    same = ["float32 4, 16 B, cpu", "the same"]
+    assert ["v", "= equal", "0", "1.000000", "0", *same] in texts(window)
     both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     QTest.keyClick(window, Qt.Key.Key_C, both)
     assert "Different: " in QGuiApplication.clipboard().text()
@@ -146,7 +179,7 @@ def test_rows_are_searched_for_with_the_keyboard(window, qtbot) -> None:
     assert field.hasFocus()
     QTest.keyClicks(field, "lr")
     QTest.keyClick(field, Qt.Key.Key_Return)
-    assert [row[0] for row in texts(window)] == ["Other values   (1)", "lr"]
+    assert [row[0] for row in texts(window)] == ["lr"]
     QTest.keyClicks(field, " qqq")
     qtbot.waitUntil(lambda: window.shown.shown == 0)
     (said,) = [label.text() for label in window.findChildren(QLabel) if "Nothing" in label.text()]
@@ -185,14 +218,18 @@ def test_a_screen_reader_finds_every_control_by_its_name(window) -> None:
 
 
 def test_work_shows_its_progress_and_can_be_cancelled(window, runner, qtbot) -> None:
-    window.session.select(0)
     runner.waits = True
-    window.session.measure()
-    assert window.facts._bar.isVisible()
-    window.shown.selection.measuring.total, window.shown.selection.measuring.done = 10, 5
-    qtbot.waitUntil(lambda: window.facts._bar.value() == 500)
-    window.facts._stop.click()
-    assert not window.facts._bar.isVisible()
+    window.session.compare()
+    runner.go_on()
+    assert window.head._bar.isVisible()
+    window.shown.measuring.total, window.shown.measuring.done = 10, 5
+    qtbot.waitUntil(lambda: window.head._bar.value() == 500)
+    assert "5 B of 10 B" in window.head._measured.text()
+    window.head._stop.click()
+    assert not window.head._bar.isVisible()
+    assert window.head.measure.isVisible()
+    QTest.keyClick(window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+    assert window.head._bar.isVisible()
     window.session.compare()
     assert window._stack.currentWidget() is window._opening
     window.shown.progress.label = "comparing tensors"
@@ -245,9 +282,10 @@ def test_paths_are_those_of_the_files(window, tmp_path: Path) -> None:
 
 def test_headers_name_the_files_to_their_ends(window) -> None:
     model, horizontal = window.tree.model(), Qt.Orientation.Horizontal
-    assert model.headerData(Column.A, horizontal) == "A: a.pt"
-    assert "B: b.pt" in model.headerData(Column.B, horizontal, Qt.ItemDataRole.ToolTipRole)
-    assert model.headerData(Column.A, Qt.Orientation.Vertical) is None
+    assert model.headerData(PLACES["a"], horizontal) == "A: a.pt"
+    assert "B: b.pt" in model.headerData(PLACES["b"], horizontal, Qt.ItemDataRole.ToolTipRole)
+    assert "lengths of A" in model.headerData(PLACES["relative"], horizontal, Qt.ItemDataRole.ToolTipRole)
+    assert model.headerData(PLACES["a"], Qt.Orientation.Vertical) is None
     assert window.tree.header().textElideMode() == Qt.TextElideMode.ElideMiddle
 
 
@@ -264,10 +302,10 @@ def test_containers_are_listed_and_each_is_shown_by_its_own_place(qtbot, theme, 
     window.show()
     window.session.compare()
     assert texts(window) == [
-        ["Containers   (3)"],
-        ["l", "~ Changed", "list", "tuple", "list \u2192 tuple"],
-        ["m", "~ Changed", "list", "tuple", "list \u2192 tuple"],
-        ["o", "~ Reordered", "x, y", "y, x", "keys x, y \u2192 y, x"],
+        ["Containers"],
+        ["l", "~ container", "", "", "", "list", "tuple"],
+        ["m", "~ container", "", "", "", "list", "tuple"],
+        ["o", "~ order of keys", "", "", "", "x, y", "y, x"],
     ]
     shown = []
     for number, row in enumerate(window.session.screen.rows):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from inspector.gui.pages.facts import FilePanel, TensorPanel
+from inspector.gui.pages.facts import FilePanel
+from inspector.gui.pages.tensor.panel import TensorPanel
 from inspector.records import replace
 from inspector.report.details import FactGroup
 from tests.gui import fakes

@@ -10,7 +10,7 @@ from inspector.cli import main
 from inspector.gui import actions, main_window
 from inspector.gui.pages import registry, tabs
 from inspector.gui.pages.code import CodePanel
-from inspector.gui.pages.registry import PAGES, Page
+from inspector.gui.pages.registry import PAGES, PARTS, Page
 from inspector.records import replace
 from tests.gui import fakes
 
@@ -63,12 +63,14 @@ def test_a_page_added_to_the_table_is_listed_built_when_looked_at_and_fed(make_w
 def test_every_page_has_an_entry_a_key_and_a_choice_on_the_command_line(window, capsys):
     for place, page in enumerate(PAGES, start=1):
         action = window.actions_by_name[f"page_{page.id}"]
-        assert action.shortcut() == QKeySequence(f"Ctrl+{place}")
+        assert action.shortcuts() == [QKeySequence(key) for key in (f"Ctrl+{place}", *page.old_keys)]
         action.trigger()
         assert window.workspace.pages.current_id == page.id
     with pytest.raises(SystemExit):
         main(["screenshot", "--help"])
-    assert f"{{{','.join(page.id for page in PAGES)}}}" in re.sub(r"\s", "", capsys.readouterr().out)
+    words = re.sub(r"\s", "", capsys.readouterr().out)
+    choices = words.partition("--page{")[2].partition("}")[0].split(",")
+    assert sorted(choices) == sorted([*(page.id for page in PAGES), *PARTS])
 
 
 def test_the_tenth_page_has_no_key():
@@ -95,16 +97,17 @@ def test_pages_are_built_when_they_are_looked_at_and_fed_what_they_show(window):
 @pytest.mark.wide
 def test_the_number_of_findings_stands_on_their_tab(window):
     tabs = window.findChild(QTabWidget)
-    assert tabs.tabText(3) == "Findings  3"
+    place = [page.id for page in PAGES].index("findings")
+    assert tabs.tabText(place) == "Findings  3"
     window.show_screen(replace(READY, findings=()))
-    assert tabs.tabText(3) == "Findings"
+    assert tabs.tabText(place) == "Findings"
 
 
 def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, qtbot, monkeypatch):
     """Importing, building and filling it at once holds up the window."""
     window = make_window(READY)
     pages = window.workspace.pages
-    qtbot.waitUntil(lambda: pages.page("memory") is not None)
+    qtbot.waitUntil(lambda: pages.page("overview") is not None)
     done = []
     monkeypatch.setattr(tabs, "import_module", lambda name: done.append(f"import {name}"))
     fake = replace(
@@ -122,7 +125,7 @@ def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, q
     assert turns[0] == ["import there", "build"]
     assert pages._built["code"].fed == [READY.title]
     assert len(turns) == 2
-    window.show_page("memory")
+    window.show_page("overview")
     window.show_page("code")  # made before: nothing is to be done in turns
     assert not pages._turns.is_busy
     assert done == ["import there", "build"]
@@ -131,8 +134,25 @@ def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, q
 def test_a_file_that_is_closed_meanwhile_has_no_page(make_window, qtbot):
     window = make_window(READY)
     pages = window.workspace.pages
-    window.show_page("values")
+    window.show_page("tensor")
     assert pages._turns.is_busy
     pages.forget()
     assert not pages._turns.is_busy
-    assert "values" not in pages._built
+    assert "tensor" not in pages._built
+
+
+def test_a_page_of_earlier_versions_is_a_part_of_the_page_that_has_it_now(window, qtbot):
+    pages = window.workspace.pages
+    for old, (page, part) in PARTS.items():
+        shown = []
+        window.show_page("code")
+        window.show_page(old)  # before the page is made, and again when it is there
+        assert pages.current_id == page
+        assert pages.page(old) is pages.page(page)
+        pages._built[page].show_part = shown.append
+        window.show_page(old)
+        assert shown == [part]
+        window.show_page(page)
+        assert shown == [part]
+    assert pages.page("memory").switch.currentIndex() == 1
+    assert window.actions_by_name["page_tensor"].shortcuts()[1:] == [QKeySequence("Ctrl+7")]

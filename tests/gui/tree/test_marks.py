@@ -33,6 +33,7 @@ def view(qtbot, theme) -> TensorTreeView:
     qtbot.addWidget(view)
     view.resize(720, 480)
     view.show_tree(DOCUMENT.tree)
+    view.expandAll()
     view.show()
     qtbot.waitExposed(view)
     return view

@@ -106,6 +106,7 @@ def test_what_ends_the_unfolding_of_a_sorted_tree_keeps_the_selected_row(qtbot, 
 
 def test_few_unfolded_rows_are_sorted_at_once(qtbot, view):
     view.show_tree(large_tree(2_000, rows=3))
+    view.expandAll()
     view.header().setSortIndicator(Column.NAME, Qt.SortOrder.DescendingOrder)
     assert not view._folds.is_busy
     assert rows_in_sight(view) == ["1", "1002", "1001", "1000", "0", "2", "1", "0"]

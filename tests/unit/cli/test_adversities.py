@@ -40,7 +40,7 @@ LINES = {
     "remap -o -": ("remap", "{file}", "-o", "-"),
     "remap --into": ("remap", "{file}", "--into", "{out}"),
     "remap --dry-run": ("remap", "{file}", "--dry-run"),
-    "remap --only": ("remap", "{file}", "-o", "{out}.pth", "--only", "weights"),
+    "export": ("export", "{file}", "-o", "{out}.pth"),
     "verify": ("verify", "{file}", "--against", "{file}"),
     "diff": ("diff", "{file}", "{file}"),
     "diff --json": ("diff", "{file}", "{file}", "--json"),
@@ -56,6 +56,7 @@ LINES = {
     "desktop": ("desktop", "remove"),
     "schema": ("schema",),
     "schema show": ("schema", "show"),
+    "completion": ("completion", "bash"),
     "help": ("help",),
     "help show": ("help", "show"),
     "show --help": ("show", "--help"),
@@ -67,7 +68,7 @@ NO = {name for name in LINES if name.startswith("check")}
 SILENT = {"snippet -o", "desktop"}
 """What says nothing where it is done."""
 COUNTED = {"snippet a b": "checkpoint-inspector: 2 files: 2 have their code above\n"}
-WRITING = {"remap", "remap --json", "remap --only", "recover", "snippet -o"}
+WRITING = {"remap", "remap --json", "export", "recover", "snippet -o"}
 
 
 class Ran(NamedTuple):

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import sys
 
 import pytest
 
+from inspector.cli import remapping
 from inspector.cli.common import bars
 from inspector.cli.display import Display, add_display_options, display_for
 from inspector.progress import Progress
@@ -60,6 +62,7 @@ def test_options_say_how() -> None:
     add_display_options(parser)
     display = display_for(parser.parse_args(["--color", "never", "--no-pager", "--quiet"]))
     assert (display.color, display.pages, display.is_quiet) == ("never", False, True)
+    assert display_for(parser.parse_args(["-q"])).is_quiet
     display = display_for(argparse.Namespace())
     assert (display.color, display.pages, display.is_quiet) == ("auto", True, False)
 
@@ -72,3 +75,25 @@ def test_no_text_of_a_file_is_obeyed_by_the_terminal(capsys) -> None:
     assert out.replace("\n", "").replace("\t", "").isprintable()
     assert out.startswith("a\\u001b[2J")
     assert out.endswith("\\ud800\\u000aSAFEb\tc\nd\n"), "no text ends a line of ours"
+
+
+def test_quiet_leaves_errors_and_the_answer(cli, copy, tmp_path, monkeypatch) -> None:
+    out = tmp_path / "out.pth"
+    for words in (
+        ("remap", copy, "-o", out),
+        ("export", copy, "-o", out, "--force"),
+        ("remap", copy, "--in-place"),
+        ("remap", copy, "--undo"),
+        ("remap", copy, out, "--into", tmp_path / "o"),
+        ("remap", copy, "-o", out, "--force", "--only", "weights"),
+    ):
+        answer = cli(*words, "-q")
+        assert (answer.code, answer.out, answer.err) == (0, "", ""), words
+    monkeypatch.setattr(remapping, "overflowed", lambda _: "3 numbers became infinite")
+    answer = cli("export", copy, "-o", out, "-f", "-q")
+    assert (answer.out, answer.err) == ("", f"checkpoint-inspector: {out}: 3 numbers became infinite\n")
+    assert cli("remap", copy, "-o", out, "-q").err.startswith("checkpoint-inspector: error: the file already")
+    assert cli("check", copy, "--target", "cpu", "--beliefs", "-q").err == ""
+    for words in (("show", copy), ("check", copy, "--target", "cpu"), ("remap", copy, "--dry-run")):
+        assert cli(*words, "-q").out == cli(*words).out != "", words
+    assert json.loads(cli("remap", copy, "-o", out, "-f", "-q", "--json").out)["action"] == "copy"

@@ -36,6 +36,7 @@ SHOWN = "a\\u001b]0;owned\\u0007"
 LAYOUTS = ((), ("--color", "always"), ("--color", "always", "--no-pager", "--quiet"))
 WITHOUT = {
     "help": "reads no file",
+    "completion": "reads no file",
     "schema": "reads no file",
     "run": "starts the user's program: see test_run",
     "screenshot": "writes a picture",
@@ -107,7 +108,9 @@ def lines_of_all(files: dict[str, str]) -> list[tuple[str, ...]]:
             ("remap", path, "--dry-run", "--map", "*=cpu"),
             ("remap", path, "--dry-run", "--map", f"{EVIL}=cpu"),
             ("remap", path, "-o", f"out{EVIL}.pth", "--force"),
-            ("remap", path, "-o", f"out{EVIL}.safetensors", "--force", "--only", "weights"),
+            ("export", path, "-o", f"out{EVIL}.safetensors", "--force"),
+            ("export", path, "-n", "--exclude", EVIL),
+            ("remap", path, "-o", f"old{EVIL}.safetensors", "--force", "--only", "weights"),
             ("remap", path, "--undo"),
             ("recover", path, "-o", f"rec{EVIL}.pth", "--force"),
             ("verify", path, "--against", files["plain"]),

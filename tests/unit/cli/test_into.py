@@ -110,11 +110,11 @@ def test_a_folder_made_for_nothing_is_removed(cli, tmp_path) -> None:
 
 def test_the_form_decides_the_suffix(cli, two, tmp_path) -> None:
     out = tmp_path / "st"
-    assert cli("remap", *two, "--into", out, "--format", "safetensors").code == 0
+    assert cli("export", *two, "--into", out, "--format", "safetensors").code == 0
     assert names(out) == ["a.safetensors", "b.safetensors"]
     assert open_checkpoint(str(out / "a.safetensors")).format == "safetensors"
     back = tmp_path / "back"
-    assert cli("remap", out / "a.safetensors", "--into", back, "--format", "state-dict").code == 0
+    assert cli("export", out / "a.safetensors", "--into", back, "--format", "state-dict").code == 0
     assert names(back) == ["a.pth"]
 
 
@@ -161,7 +161,7 @@ def test_several_files_change_in_place_each_with_its_record(cli, two, tmp_path) 
 def test_a_checkpoint_of_several_files_is_one_copy(cli, tmp_path) -> None:
     out = tmp_path / "out"
     sharded, dcp = CORPUS / "hf_sharded", CORPUS / "dcp" / "plain"
-    assert cli("remap", f"{sharded}/", dcp / ".metadata", "--into", out, "--format", "safetensors").code == 0
+    assert cli("export", f"{sharded}/", dcp / ".metadata", "--into", out, "--format", "safetensors").code == 0
     assert names(out) == ["hf_sharded.safetensors", "plain.safetensors"]
     index = sharded / "pytorch_model.bin.index.json"
     answer = cli("remap", index, "--into", out)

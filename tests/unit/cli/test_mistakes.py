@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from inspector.cli.commands import COMMANDS
-from inspector.cli.mistakes import describe_unknown, find_unknown, nearest
+from inspector.cli.mistakes import describe_unknown, find_unknown, nearest, reword
 from inspector.cli.parser import parse, parser_of
 
 
@@ -42,9 +43,25 @@ def test_a_file_that_begins_with_a_dash_can_be_named(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     Path("-odd.pth").touch()
     assert find_unknown(argparse.ArgumentParser(), ["-odd.pth"]) == "-odd.pth"
-    said = describe_unknown("-odd.pth", "show", ("--json",), ["-odd.pth"])
+    said = describe_unknown("-odd.pth", "show", parser_of("show"), ["-odd.pth"])
     assert said == "show has no option -odd.pth (for the file of this name, write ./-odd.pth)"
     assert parse(["show", "./-odd.pth"]).files == ["./-odd.pth"]
     Path("show").touch()
     assert parse(["a.pth", "show"]).files == ["a.pth", "show"]
     assert parse(["a.pth", "--", "diff"]).files == ["a.pth", "diff"]
+
+
+def test_no_old_spelling_is_recommended() -> None:
+    for word, command in (("--valuse", "diff"), ("--no-verfy", "remap"), ("--onyl", "remap")):
+        said = describe_unknown(word, command, parser_of(command), [word])
+        assert not re.search("--(values|no-verify|only)", said), said
+    assert "(export has it)" in describe_unknown("--ema", "verify", parser_of("verify"), ["--ema"])
+
+
+def test_what_argparse_says_is_said_with_a_remedy() -> None:
+    line = "checkpoint-inspector verify"
+    missing = "the following arguments are required: OUT, --against"
+    assert reword(missing, line, "OUT --against FILE") == f"verify: which copy? {line} OUT --against FILE"
+    unforeseen = "the following arguments are required: --moon, x"
+    assert reword(unforeseen, line, "X") == f"verify: no --moon was given: {line} X"
+    assert reword("something else", line, "") == "something else"

@@ -16,7 +16,7 @@ from inspector import __version__
 from inspector.cli import main
 from inspector.cli.commands import COMMANDS, WINDOW
 from inspector.cli.display import add_display_options
-from inspector.cli.parser import parse, parser_of, parser_tree
+from inspector.cli.parser import SHORT, parse, parser_of, parser_tree
 from tests.sweep import table
 
 ROOT = Path(__file__).parents[3]
@@ -145,11 +145,76 @@ def test_a_usage_says_what_must_be_given_as_people_write_it(cli) -> None:
     assert "[options] [FILE ...]\n       checkpoint-inspector COMMAND [options] ...\n" in whole
 
 
-def test_the_version_is_told(capsys) -> None:
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_is_told(capsys, option: str) -> None:
     with pytest.raises(SystemExit) as stop:
-        parse(["--version"])
+        parse([option])
     assert stop.value.code == 0
     assert capsys.readouterr().out == f"checkpoint-inspector {__version__}\n"
+
+
+def options_of(name: str) -> list[argparse.Action]:
+    return [action for action in parser_of(name)._actions if action.option_strings]
+
+
+def shown(name: str) -> set[str]:
+    return {action.option_strings[-1] for action in options_of(name) if action.help != argparse.SUPPRESS}
+
+
+def test_a_short_name_is_one_option_everywhere(cli) -> None:
+    meant: dict[str, set[str]] = {}
+    for name in ("", *COMMANDS):
+        for action in options_of(name):
+            for short in (option for option in action.option_strings if not option.startswith("--")):
+                meant.setdefault(short, set()).add(action.option_strings[-1])
+    assert meant == {
+        **{short: {long} for long, short in SHORT.items()},
+        "-h": {"--help"},
+        "-o": {"--output"},
+        "-q": {"--quiet"},
+        "-V": {"--version"},
+    }
+    options = parse(["remap", "a.pth", "-fnj", "-m", "cuda:*=cpu", "-tcpu", "-o", "b.pth"])
+    assert (options.force, options.dry_run, options.json) == (True, True, True)
+    assert (options.map, options.target, options.output) == (["cuda:*=cpu"], "cpu", "b.pth")
+    assert "  -t, --target T " in cli("check", "--help").out
+
+
+def test_remap_keeps_to_its_promise() -> None:
+    everywhere = {"--help", "--quiet", "--color", "--no-pager"}
+    assert shown("remap") - everywhere == {
+        *("--output", "--into", "--in-place", "--undo", "--dry-run", "--force", "--keep-times", "--map"),
+        *("--target", "--python", "--move-all", "--hidden-devices", "--verify", "--receipt", "--json"),
+    }
+    assert {"--ema", "--cast", "--strip-prefix", "--format", "--container", "--compact", "--strict"} <= shown(
+        "export"
+    )
+    assert not {"--values", "--only-differences"} & shown("diff")
+    assert parse(["diff", "a", "b", "--values", "--only-differences"]).values
+
+
+def test_what_changes_nothing_is_shown_by_no_command_that_lays_nothing_out() -> None:
+    plain = {name for name in COMMANDS if "--color" not in shown(name)}
+    assert plain == {"run", "screenshot", "desktop", "schema", "completion", "help"}
+    for name in plain:
+        assert "--quiet" in shown(name)
+        assert "--no-pager" not in shown(name)
+    assert parse(["schema", "--color", "never", "--no-pager"]).color == "never"
+
+
+def test_nothing_that_is_missing_is_said_in_the_words_of_argparse(cli) -> None:
+    for name in COMMANDS:
+        answer = cli(name) if parser_of(name).needed()[:1] not in {"", "["} else None
+        assert answer is None or answer.code == 2
+        assert answer is None or f"checkpoint-inspector {name} " in answer.err, name
+        said = "" if answer is None else answer.err
+        for action in options_of(name):
+            for option in action.option_strings if action.nargs != 0 else ():
+                answer = cli(name, option)
+                assert answer.code == 2
+                assert f"{action.option_strings[-1]} needs a value" in answer.err
+                said += answer.err
+        assert not re.search("argument|required|expected", said), said
 
 
 def test_the_tree_holds_every_command_with_its_options() -> None:
@@ -160,7 +225,8 @@ def test_the_tree_holds_every_command_with_its_options() -> None:
         own = argparse.ArgumentParser()
         import_module(COMMANDS[name]).add_options(own)
         add_display_options(own)
-        assert set(own._option_string_actions) == set(parser._option_string_actions)
+        long = {option for option in parser._option_string_actions if option not in SHORT.values()}
+        assert set(own._option_string_actions) == long
         assert parser.prog == f"checkpoint-inspector {name}"
         assert parser.format_help().startswith(f"usage: checkpoint-inspector {name} ")
 

@@ -50,17 +50,17 @@ def test_what_was_written_and_could_not_be_checked_is_a_failure(capsys) -> None:
 
 def test_the_container_and_the_averaged_weights_can_be_chosen(cli, copy: Path) -> None:
     out = copy.with_name("out.pth")
-    assert cli("remap", copy, "-o", out, "--container", "legacy").code == 0
+    assert cli("export", copy, "-o", out, "--container", "legacy", "--format", "same").code == 0
     assert open_checkpoint(str(out)).format == "legacy"
-    assert cli("remap", copy, "-o", out, "--force", "--only", "weights", "--ema").code == 0
+    assert cli("export", copy, "-o", out, "--force", "--ema").code == 0
     averaged = open_checkpoint(str(out))
-    assert cli("remap", copy, "-o", out, "--force", "--only", "weights").code == 0
+    assert cli("export", copy, "-o", out, "--force").code == 0
     assert len(averaged.tensors) == 47 != len(open_checkpoint(str(out)).tensors)
 
 
 def test_numbers_that_no_longer_fit_are_counted(cli, copy: Path, monkeypatch) -> None:
     monkeypatch.setattr(remapping, "overflowed", lambda done: f"{done.overflowed + 3} values became infinite")
-    answer = cli("remap", copy, "-o", copy.with_name("out.pth"), "--only", "weights")
+    answer = cli("export", copy, "-o", copy.with_name("out.pth"))
     assert "; 3 values became infinite\n" in answer.out
 
 

@@ -58,7 +58,7 @@ def test_a_redirected_file_is_read_in_place(cli, tmp_path, monkeypatch) -> None:
 def test_a_pipe_is_kept_in_a_file_that_has_no_name(cli, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     small = tmp_path / "small.pth"
-    assert cli("remap", DEMO, "-o", small, "--only", "weights", "--exclude", "**.weight").code == 0
+    assert cli("export", DEMO, "-o", small, "--exclude", "**.weight").code == 0
     data = small.read_bytes()
     small.unlink()
     assert len(data) < 60_000
@@ -243,8 +243,8 @@ def test_a_copy_goes_to_standard_output_whole(capfdbinary, tmp_path, monkeypatch
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     plain = Path(shutil.copy(DEMO, tmp_path / "plain.pth"))
     out = tmp_path / "out.pth"
-    for options in ([], ["--only", "weights"], ["--format", "safetensors"]):
-        code, data, err = written(capfdbinary, "remap", plain, "-o", "-", *options)
+    for options in (["remap"], ["export"], ["export", "--format", "safetensors"]):
+        code, data, err = written(capfdbinary, options[0], plain, "-o", "-", *options[1:])
         assert code == 0
         assert err.startswith(b"standard output: ")
         assert b"reopened and compared" in err

@@ -23,7 +23,7 @@ from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.programs import Programs
 from inspector.containers.small_json import Members, read_json, value_of
 from inspector.containers.source import BytesSource, FileSource
-from inspector.diff.compare import ChangedError, Measuring, Wish, compare_paths
+from inspector.diff.compare import ChangedError, Measuring
 from inspector.diff.records import Pair
 from inspector.errors import (
     CheckpointError,
@@ -537,11 +537,14 @@ def test_the_window_s_watcher_sees_another_file(folder: Path) -> None:
 
 
 def test_differences_are_not_measured(folder: Path) -> None:
-    measuring = Measuring(compare_paths(str(folder), str(folder), Wish()))
-    assert measuring.measure(Pair(0, 0), Progress()).differing == 0
+    measuring = Measuring(str(folder), str(folder))
+    measuring.compare(Progress())
+    measuring.measure([Pair(0, 0)], Progress())
+    assert measuring.found
     swap(folder)
     with pytest.raises(ChangedError, match="has changed since it was compared"):
-        measuring.measure(Pair(0, 0), Progress())
+        measuring.measure([Pair(0, 0)], Progress())
+    assert not measuring.found
     measuring.close()
 
 

@@ -15,8 +15,9 @@ from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.safety.verdict import judge
 from tests.builders.archives import archive
 from tests.builders.folders import WEIGHTS, shard, sharded, trainer, two_shards
-from tests.builders.pickles import call, dict_, list_, proto, storage, stream, tensor, text
+from tests.builders.pickles import call, dict_, list_, number, proto, storage, stream, tensor, text
 from tests.builders.safetensors import model
+from tests.builders.zips import checkpoint
 
 ONE, TWO = (f"pytorch_model-0000{number}-of-00002.bin" for number in (1, 2))
 
@@ -238,7 +239,7 @@ def test_model_may_be_in_several_files(tmp_path: Path) -> None:
     name = "pytorch_model-00001-of-00001.bin"
     sharded(tmp_path, {name: shard("w")}, {"w": name, "gone": name})
     rows = open_checkpoint(str(tmp_path))
-    assert rows.tensors[0].path == "pytorch_model.bin.index.json/w"
+    assert rows.tensors[0].path == "pytorch_model.bin/w"  # as of one file
     assert rows.notes[0].part == f"pytorch_model.bin.index.json: {name}"
     index = tmp_path / "pytorch_model.bin.index.json"
     assert open_checkpoint(str(index)).format == "sharded"
@@ -249,8 +250,43 @@ def test_model_in_one_file_is_opened_by_its_folder(tmp_path: Path) -> None:
     for name in ("optimizer.pt", "scheduler.pt"):
         (tmp_path / name).unlink()
     rows = open_checkpoint(str(tmp_path))
-    assert [one.path for one in rows.tensors] == ["model.safetensors/weight", "model.safetensors/bias"]
+    assert [one.path for one in rows.tensors] == ["weight", "bias"]
     assert rows.safety is None  # from_pretrained does not open training_args.bin
+
+
+def test_paths_do_not_depend_on_how_many_files_a_model_is_in(tmp_path: Path) -> None:
+    found = {}
+    for kind, count in (("pretrained", 1), ("pretrained", 2), ("training", 1), ("training", 2)):
+        folder = tmp_path / f"{kind}{count}"
+        folder.mkdir()
+        if kind == "training":
+            trainer(folder)
+            (folder / "model.safetensors").unlink()
+        (folder / "config.json").write_text('{"model_type": "bert"}')
+        if count == 1:
+            (folder / "pytorch_model.bin").write_bytes(shard("a", "b"))
+        else:
+            files = {name: f"pytorch_model-0000{number}-of-00002.bin" for number, name in enumerate("ab", 1)}
+            sharded(folder, {file: shard(name) for name, file in files.items()}, files)
+        rows = open_checkpoint(str(folder))
+        found[kind, count] = [one.path for one in rows.tensors if one.role == "parameter"]
+        if count == 1 or kind == "training":
+            assert [one.text for one in rows.values if one.path == "config.json/model_type"] == ["bert"]
+    assert found["pretrained", 1] == found["pretrained", 2] == ["a", "b"]
+    assert found["training", 1] == found["training", 2] == ["pytorch_model.bin/a", "pytorch_model.bin/b"]
+    folder = tmp_path / "training1"
+    file = "pytorch_model-00001-of-00001.bin"
+    sharded(folder, {file: shard("a")}, {"a": file})
+    names = {one.keys[0] for one in open_checkpoint(str(folder)).tensors}
+    assert {"pytorch_model.bin", "pytorch_model.bin.index.json"} <= names  # the same model twice
+
+
+def test_a_file_with_other_keys_than_names_keeps_all_of_them(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    body = dict_((text("a"), tensor(storage("0"), 2)), (number(7), tensor(storage("1"), 2)))
+    (tmp_path / "pytorch_model.bin").write_bytes(checkpoint(stream(proto(), body), {"0": bytes(8)}))
+    rows = open_checkpoint(str(tmp_path))
+    assert [one.keys for one in rows.tensors] == [("pytorch_model.bin", "a"), ("pytorch_model.bin", 7)]
 
 
 def test_configurations_that_are_long_or_none_are_left_out(tmp_path: Path) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from inspector.diff import compare as module
+from inspector.diff import content
 from inspector.diff.compare import ChangedError, Chosen, Measuring, Wish, compare_paths
 from inspector.diff.content import Tolerance
-from inspector.diff.records import Diff, Pair, TensorChange
+from inspector.diff.records import Diff, Numbers, Pair, TensorChange
 from inspector.diff.side import Side, open_side
 from inspector.errors import CancelledError, CheckpointError, PlanError
 from inspector.progress import Progress
@@ -568,28 +571,32 @@ def paths(tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def measuring(paths: list[str]) -> Iterator[Measuring]:
-    found = Measuring(compare_paths(*paths, Wish()))
+    found = Measuring(*paths)
+    found.compare(Progress())
     yield found
     found.close()
 
 
 def measured(measuring: Measuring, pair: Pair) -> int:
-    return measuring.measure(pair, Progress()).differing
+    measuring.measure([pair], Progress())
+    found = measuring.found[pair]
+    assert isinstance(found, Numbers)
+    return found.differing
 
 
-def test_files_and_child_are_kept_for_the_next_pair(
-    measuring: Measuring, monkeypatch: pytest.MonkeyPatch
+def test_files_are_opened_once_and_let_go_when_all_is_known(
+    paths: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Any] = []
     real = module.open_both
     monkeypatch.setattr(module, "open_both", lambda *given: opened.append(given) or real(*given))
-    assert measured(measuring, Pair(0, 0)) == 0
-    child = measuring._worker.pid
-    assert measured(measuring, Pair(1, 1)) == 0
-    assert measured(measuring, Pair(0, 1)) == 4
+    measuring = Measuring(*paths)
+    measuring.compare(Progress())
+    measuring.measure([Pair(0, 0), Pair(1, 1)], Progress())
     assert len(opened) == 1
-    assert child is not None
-    assert measuring._worker.pid == child
+    assert (measuring._sides, measuring._worker.pid) == (None, None)
+    assert measured(measuring, Pair(0, 1)) == 4  # what is asked later opens them again
+    assert len(opened) == 2
 
 
 def test_no_figures_are_told_of_a_file_that_changed(measuring: Measuring, paths: list[str]) -> None:
@@ -616,6 +623,7 @@ def test_a_file_that_changes_while_it_is_measured_is_told(
         os.utime(paths[0], ns=(1, 1))
         return real(*given)
 
+    measured(measuring, Pair(1, 1))  # after which nothing is open
     with monkeypatch.context() as patch:
         patch.setattr(module, "open_both", late)
         with pytest.raises(ChangedError):
@@ -625,10 +633,11 @@ def test_a_file_that_changes_while_it_is_measured_is_told(
 def test_a_file_that_changes_behind_the_last_byte_is_told(
     measuring: Measuring, paths: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def compare(*_: object) -> None:
+    def compare(*_: object) -> Iterator[Any]:
         os.utime(paths[0], ns=(1, 1))
+        yield from ()
 
-    monkeypatch.setattr(module.Differences, "compare", compare)
+    monkeypatch.setattr(module.Differences, "compare_all", compare)
     with pytest.raises(ChangedError):
         measured(measuring, Pair(0, 0))
 
@@ -638,14 +647,90 @@ def test_what_is_closed_answers_nobody(measuring: Measuring, monkeypatch: pytest
     asked = Progress()
     asked.cancel()
     with pytest.raises(CancelledError):  # it waits for the other one
-        measuring.measure(Pair(0, 0), asked)
+        measuring.measure([Pair(0, 0)], asked)
     measuring._lock.release()
     with monkeypatch.context() as patch:  # the window is closed while it computes
-        patch.setattr(module.Differences, "compare", lambda *_: measuring.close())
-        measuring.measure(Pair(0, 0), Progress())
+        patch.setattr(module.Differences, "compare_all", lambda *_: measuring.close() or ())
+        measuring.measure([Pair(0, 0)], Progress())
     assert measuring._sides is None
     with pytest.raises(CancelledError):
-        measuring.measure(Pair(0, 0), Progress())
+        measuring.measure([Pair(0, 0)], Progress())
+
+
+def figures(one: Any, other: Any) -> tuple[Any, ...]:
+    """By NumPy, of what is finite: the lengths of both and of their difference, largest step and cosine."""
+    finite = np.isfinite(one) & np.isfinite(other)
+    one, other = one[finite], other[finite]
+    lengths = [float(np.linalg.norm(each)) for each in (one, other, one - other)]
+    cosine = float(one @ other) / lengths[0] / lengths[1] if all(lengths[:2]) else math.nan
+    return *lengths, float(np.abs(one - other).max()), cosine, int((~finite).sum())
+
+
+def test_all_pairs_at_once_have_the_figures_that_numpy_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small and large tensors, other dtypes and strides, NaN, zeros; some go to the child together."""
+    monkeypatch.setattr(content, "_SMALL_NBYTES", 400)
+    monkeypatch.setattr(content, "_MOST_TOGETHER", 3)
+    random = np.random.default_rng(1)
+    numbers = [random.normal(size=size).astype(np.float32) for size in (1, 7, 64, 500, 3, 2, 9)]
+    others = [one + random.normal(size=one.shape).astype(np.float32) / 1000 for one in numbers]
+    others[1][2], numbers[2][5] = math.nan, math.inf
+    numbers[5] = others[5] * 0
+    known = {f"t{number}": pair for number, pair in enumerate(zip(numbers, others, strict=True))}
+    a, b = ({name: T(list(pair[side])) for name, pair in known.items()} for side in (0, 1))
+    known["i"] = np.array([1, -2, 1 << 40]), np.array([1, 2, 0])
+    a["i"], b["i"] = (T(one.tobytes(), (3,), "int64") for one in known["i"])
+    known["m"] = np.arange(4.0), np.arange(4.0)
+    a["m"], b["m"] = T([0.0, 1.0, 2.0, 3.0], (2, 2)), T([0.0, 2.0, 1.0, 3.0], (2, 2), stride=(1, 2))
+    paths = [save_zip(tmp_path / f"{name}.pt", state) for name, state in (("a", a), ("b", b))]
+    measuring, progress = Measuring(*paths), Progress()
+    diff = measuring.compare(Progress())
+    measuring.measure(diff.pairs, progress)
+    measuring.close()
+    assert progress.done == progress.total
+    assert len(measuring.found) == len(known)
+    for pair, found in measuring.found.items():
+        assert isinstance(found, Numbers)
+        one, other = (each.astype(float) for each in known[diff.a.tensors[pair.a].path])
+        cosine = math.nan if found.cosine is None else found.cosine
+        given = found.norm_a, found.norm_b, found.distance, found.max_abs, cosine, found.skipped
+        assert given == pytest.approx(figures(one, other), rel=1e-12, nan_ok=True)
+
+
+def test_what_cannot_be_measured_is_told_and_the_rest_is(tmp_path: Path) -> None:
+    whole = Path(save_zip(tmp_path / "a.pt", {"v": T(V), "w": T(W * 4000), "c": T(W)}))
+    cut = tmp_path / "b.pt"
+    data = whole.read_bytes()
+    cut.write_bytes(data[:1500])
+    measuring = Measuring(str(whole), str(cut))
+    diff = measuring.compare(Progress())
+    measuring.measure(diff.pairs, Progress())
+    found = {diff.a.tensors[pair.a].path: one for pair, one in measuring.found.items()}
+    assert isinstance(found["w"], CheckpointError)
+    assert len(found) == 3
+    measuring.close()
+
+
+def test_what_is_cancelled_leaves_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "_MOST_TOGETHER", 2)
+    path = save_zip(tmp_path / "a.pt", {f"t{number}": T([float(number)]) for number in range(6)})
+    measuring, progress = Measuring(path, path), Progress()
+    diff = measuring.compare(Progress())
+    real = content.Differences._small
+
+    def once(*given: Any) -> Any:
+        yield from real(*given)
+        progress.cancel()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(content.Differences, "_small", once)
+        with pytest.raises(CancelledError):
+            measuring.measure(diff.pairs, progress)
+    assert len(measuring.found) == 2
+    measuring.measure(diff.pairs, Progress())
+    assert len(measuring.found) == 6
+    measuring.close()
 
 
 def test_the_same_numbers_in_other_bits_are_no_difference() -> None:

@@ -10,7 +10,7 @@ import pytest
 from inspector.diff import series as module
 from inspector.diff.compare import Chosen
 from inspector.diff.series import Point, Series, compare_series, series_paths
-from inspector.errors import CancelledError, ContainerError, PlanError
+from inspector.errors import CancelledError, CheckpointError, ContainerError, PlanError
 from inspector.progress import Progress
 from tests.builders.folders import trainer
 from tests.builders.safetensors import row, safetensors
@@ -66,7 +66,7 @@ def test_a_file_that_lost_bytes_has_no_points(tmp_path: Path, monkeypatch: pytes
     def cancelled(*_: object) -> None:
         raise CancelledError
 
-    monkeypatch.setattr(module.Differences, "compare", cancelled)
+    monkeypatch.setattr(module.Differences, "compare_all", cancelled)
     with pytest.raises(CancelledError):
         compare_series(paths, Progress())
 
@@ -125,11 +125,12 @@ def test_folders_of_shards_and_what_a_trainer_saved_are_steps_of_a_series(tmp_pa
     assert names == ["checkpoint-500", "checkpoint-1000"]
 
 
-def test_a_folder_with_what_cannot_be_looked_at_is_no_series(tmp_path: Path) -> None:
-    saved(tmp_path, {"w": T(W)}, {"w": T(W)})
+def test_what_cannot_be_looked_at_in_a_folder_is_a_member_that_is_not_read(tmp_path: Path) -> None:
+    paths = saved(tmp_path, {"w": T(W)}, {"w": T(W)})
     (tmp_path / "2.pt").symlink_to("nowhere")
-    with pytest.raises(ContainerError, match=r"cannot be read: .*2\.pt"):
-        series_paths([str(tmp_path)])
+    given = series_paths([str(tmp_path)])
+    assert given == (*paths, str(tmp_path / "2.pt"))
+    assert [place for place, _ in compare_series(given, Progress()).problems] == [2]
 
 
 def test_a_folder_that_is_not_there_is_said_to_be_none(tmp_path: Path) -> None:
@@ -144,3 +145,43 @@ def test_series_of_too_few_or_too_many_are_refused(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(module, "MOST_FILES", 2)
     with pytest.raises(PlanError, match="2 checkpoints at most"):
         series_paths(["a", "b", "c"])
+
+
+def test_a_folder_of_folders_is_a_series_of_what_is_in_them(tmp_path: Path) -> None:
+    for number in (1, 2, 10):
+        (tmp_path / f"epoch-{number}").mkdir()
+        save_zip(tmp_path / f"epoch-{number}" / "model.pt", {"w": T(W)})
+    found = series_paths([str(tmp_path)])
+    assert [Path(path).parent.name for path in found] == ["epoch-1", "epoch-2", "epoch-10"]
+
+
+def test_files_are_numbered_as_they_say_or_as_their_names_do(tmp_path: Path) -> None:
+    def numbered(names: list[str], *more: dict[str, Any]) -> tuple[str, tuple[float | None, ...]]:
+        paths = [save_zip(tmp_path / name, {"w": T(W), **one}) for name, one in zip(names, more, strict=True)]
+        found = compare_series(paths, Progress())
+        return found.unit, found.numbers
+
+    names, counted = ["e1.pt", "e2.pt", "e10.pt"], [{"epoch": 4}, {"epoch": 8}, {"epoch": 40}]
+    assert numbered(names, *counted) == ("epoch", (4, 8, 40))
+    assert numbered(names, {}, {}, {}) == ("name", (1, 2, 10))
+    assert numbered(names, {"epoch": 1}, {}, {"epoch": 3}) == ("name", (1, 2, 10))  # not all have one
+    assert numbered(["a.pt", "b.pt"], {"epoch": 2}, {"epoch": 2}) == ("", (1, 2))  # nor does it go up
+    steps: list[dict[str, Any]] = [{"info": {"global_step": number}, "epoch": 1} for number in (100, 250)]
+    assert numbered(["a.pt", "b.pt"], *steps) == ("global_step", (100, 250))
+    deep = {"a": {"b": {"epoch": 1}}}
+    assert numbered(["x9-s1.pt", "x9-s3.pt"], deep, {"epoch": "two"}) == ("name", (1, 3))
+
+
+def test_a_member_that_cannot_be_read_is_left_out_and_told(tmp_path: Path) -> None:
+    paths = saved(tmp_path, {"w": T([1.0])}, {"w": T([2.0])}, {"w": T([4.0])}, {"w": T([8.0])})
+    for place in (0, 2):
+        Path(paths[place]).write_text("<!DOCTYPE html>")
+    found = compare_series(paths, Progress())
+    assert [place for place, _ in found.problems] == [0, 2]
+    assert "web page" in found.problems[0][1] or "HTML" in found.problems[0][1]
+    (row,) = found.rows
+    assert row.points == (None, Point(2.0, None, None), None, Point(8.0, 6.0, 6.0))
+    assert found.numbers == (0, 1, 2, 3)
+    Path(paths[1]).write_text("")
+    with pytest.raises(CheckpointError):  # one is no series
+        compare_series(paths, Progress())

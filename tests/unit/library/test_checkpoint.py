@@ -88,7 +88,7 @@ def test_keys_that_read_alike_are_never_mistaken_for_each_other(tmp_path: Path) 
 def test_a_name_that_two_tensors_have_is_refused(tmp_path: Path) -> None:
     body = mapping(a=mapping(**{"b.c": tensor(CUDA)}), **{"a.b": mapping(c=tensor(CUDA, key="1"))})
     found = opened(tmp_path, body)
-    with pytest.raises(KeyError, match=r"2 tensors have the path 'a\.b\.c'"):
+    with pytest.raises(KeyError, match=r"2 tensors are meant by 'a\.b\.c': 'a/b\.c', 'a\.b/c'"):
         found["a.b.c"]
 
 
@@ -103,6 +103,29 @@ def test_names_with_dots_are_those_of_a_state_dict(tmp_path: Path) -> None:
     (weight, *_) = (one for one in module.tensors if "._parameters" in one.keys)
     name = ".".join(str(key) for key in weight.keys if not str(key).startswith(("._par", "._mod")))
     assert module[name.removeprefix(".")] is weight
+
+
+def test_the_last_steps_of_a_path_are_enough_where_one_tensor_has_them(tmp_path: Path) -> None:
+    body = mapping(
+        model=mapping(**{"visual.conv1.weight": tensor(CUDA), "text.xconv1.weight": tensor(CUDA, key="1")}),
+        ema=mapping(**{"bias": tensor(CUDA, key="2"), "a.bias": tensor(CUDA, key="3")}),
+    )
+    found = opened(tmp_path, body)
+    for end in ("visual.conv1.weight", "conv1.weight", "model/visual.conv1.weight"):
+        assert found[end] is found.get(end) is found.tensors[0]
+        assert end in found
+    with pytest.raises(KeyError) as error:
+        found["weight"]
+    assert error.value.args == (
+        "2 tensors are meant by 'weight': 'model/visual.conv1.weight', 'model/text.xconv1.weight'",
+    )
+    assert found.get("bias") is None
+    assert found["a.bias"].storage == "3"
+    for end in ("onv1.weight", "", ".weight", "conv1"):
+        assert end not in found
+    many = opened(tmp_path, mapping(m=mapping(**{f"l{n}.w": tensor(CUDA, key=str(n)) for n in range(9)})))
+    with pytest.raises(KeyError, match=r"9 tensors are meant by 'w': 'm/l0\.w', .* 'm/l4\.w' and 4 more"):
+        many["w"]
 
 
 def test_a_query_finds_tensors(demo: inspector.Checkpoint) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, assert_type
 
+import numpy as np
+import torch
 from numpy.typing import NDArray
 
 import inspector
@@ -36,7 +38,6 @@ def use(path: Path) -> None:
     assert_type(inspector.stats(path, "a/b"), tuple[inspector.Statistics, ...])
     assert_type(inspector.scan(checkpoint, progress=print).odd["a/b"], tuple[str, ...])
     assert_type(checkpoint["a/b"].stats().mean, float | None)
-    assert_type(checkpoint["a/b"].numpy(), NDArray[Any])
     assert_type(inspector.verify("out.pth", path).same, bool)
     assert_type(inspector.undo(path).nbytes, int)
     assert_type(inspector.undo(path).to_dict(), dict[str, Any])
@@ -46,3 +47,16 @@ def use(path: Path) -> None:
     assert_type(inspector.run(["python", path], map="*=cpu").loads, tuple[inspector.Load, ...])
     assert_type(inspector.recover(path, "out.pth").lost, tuple[str, ...])
     assert_type([finding.id for finding in checkpoint.findings], list[str])
+
+
+def read(path: Path) -> None:
+    """Read numbers in every way."""
+    with inspector.open(b"", progress=print) as checkpoint:
+        assert_type(checkpoint, Checkpoint)
+    assert_type(inspector.open(path.open("rb")), Checkpoint)
+    tensor = checkpoint["a/b"]
+    assert_type((len(tensor), tensor.numel), tuple[int, int])
+    assert_type(tensor.numpy(), NDArray[Any])
+    assert_type(np.asarray(tensor), NDArray[Any])
+    assert_type(tensor.torch().shape, torch.Size)
+    assert_type(checkpoint.state_dict("model"), dict[str, Any])

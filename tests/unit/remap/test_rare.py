@@ -274,7 +274,7 @@ def test_what_is_not_changed_says_what_to_do(tmp_path: Path) -> None:
         path.write_bytes(stream(proto(3), value))
         with pytest.raises(PlanError, match=what) as caught:
             remapped(path, tmp_path / "b.pkl", "*=cpu")
-        assert "remap -o model.pt" in str(caught.value.remedy)
+        assert "export --format same -o model.pt" in str(caught.value.remedy)
     path.write_bytes(stream(proto(3), call(OPENER, binbytes(archive))))
     assert compare_files(str(path), str(path)).differences == ()
 

@@ -10,7 +10,6 @@ from inspector.remap import safetensors as form_tensors
 from inspector.remap.forms import Form, LeftOut
 from inspector.remap.safetensors import (
     SafetensorsPlan,
-    format_header,
     plan_safetensors,
     refusal_of,
 )
@@ -45,7 +44,7 @@ def test_larger_elements_come_first_and_all_without_gaps() -> None:
 
 def test_header_is_what_the_format_asks_for() -> None:
     contents = planned({"ключ": tensor(geometry="0;2,2;1,2"), "empty": tensor("1", numel=0)})
-    data = format_header(contents)
+    data = contents.header
     (nbytes,) = struct.unpack("<Q", data[:8])
     assert (len(data), nbytes % 8) == (8 + nbytes, 0)
     assert json.loads(data[8:]) == {

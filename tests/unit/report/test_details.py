@@ -49,15 +49,15 @@ def test_a_tensor_is_described_without_its_data() -> None:
     assert facts(rows) == {
         "Tensor": {
             "Path": "m/w",
+            "Size": "16 B",
+            "Dtype": "float32",
+            "Shape": "2 × 2",
             "Python": "checkpoint['m']['w']",
             "Device": "cuda:0",
             "After loading": "load_state_dict copies it to the device of your model's own tensor.",
             "Role": "parameter",
         },
         "Layout": {
-            "Shape": "2 × 2",
-            "Dtype": "float32",
-            "Size": "16 B",
             "Layout": "strided",
             "Stride": "(2, 1)",
             "Offset": "1 element",
@@ -82,7 +82,7 @@ def test_a_tensor_without_geometry_or_storage() -> None:
     assert "Stride" not in shown["Layout"]
     assert "Offset" not in shown["Layout"]
     assert shown["Layout"]["Requires grad"] == "yes"
-    assert shown["Layout"]["Size"] == "1000000000000 EB"
+    assert shown["Tensor"]["Size"] == "1000000000000 EB"
 
 
 def test_a_storage_names_its_file_where_there_are_several() -> None:

@@ -192,6 +192,8 @@ def test_the_map_of_modules_is_measured_when_it_is_looked_at(opened) -> None:
     tree = opened.screen.tree
     assert opened.screen.module_map is None
     opened.color_map("role")
+    assert opened.screen.module_map is None
+    opened.look_at_map()
     first = opened.screen.module_map
     assert first is not None
     assert (first.root, first.coloring.by) == (0, "role")
@@ -207,7 +209,7 @@ def test_the_map_of_modules_is_measured_when_it_is_looked_at(opened) -> None:
 
 
 def test_the_map_follows_the_selected_row(opened) -> None:
-    opened.color_map("device")
+    opened.look_at_map()
     tree = opened.screen.tree
     first, last = tree.tensor_nodes[0], tree.tensor_nodes[-1]
     group = tree.nodes[first].parent

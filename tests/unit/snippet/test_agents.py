@@ -54,4 +54,4 @@ def test_class_that_is_not_known_is_told(tmp_path: Path) -> None:
     path.write_bytes(agent(data=attributes(x=pickled(evil()))))
     with pytest.raises(PlanError, match="loading this file can run commands") as caught:
         render_agent(open_checkpoint(str(path)), "a.zip", fixed_device("cpu"))
-    assert "remap -o policy.pth" in caught.value.remedy
+    assert "export -o policy.pth" in caught.value.remedy

@@ -159,7 +159,7 @@ def test_folders_of_several_processes_are_named_by_their_folder(tmp_path: Path) 
     for name in (".metadata", "__0_0.distcp"):
         code = render_unopened("dcp", f"{root}/{name}", CPU_ONLY)
         assert f'dcp_to_torch_save("{root}"' in code.replace("\n    ", "")
-    assert "checkpoint-inspector remap" in render_unopened("distcp", "a.distcp", CPU_ONLY)
+    assert "checkpoint-inspector export" in render_unopened("distcp", "a.distcp", CPU_ONLY)
 
 
 def test_code_for_one_pickle_of_a_package() -> None:

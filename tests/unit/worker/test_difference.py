@@ -24,9 +24,11 @@ def found(
         for tensor in (one, other):
             part = tensor[start : start + step].contiguous()
             blocks.append(bytes(part.view(torch.uint8).numpy().tobytes()))
-    head = {"a": str(one.dtype)[6:], "b": str(other.dtype)[6:], "rtol": rtol, "atol": atol}
-    ((given, block),) = answer(head, iter(blocks))
+    sizes = [sum(map(len, blocks[side::2])) for side in (0, 1)]
+    pairs = [(str(one.dtype)[6:], str(other.dtype)[6:], *sizes)]
+    ((head, block),) = answer({"pairs": pairs, "rtol": rtol, "atol": atol}, iter(blocks))
     assert block == b""
+    given: dict[str, Any] = head["pairs"][0]
     assert given["numel"] == len(one)
     return given
 
@@ -131,9 +133,47 @@ def test_a_complex_number_is_equal_where_both_its_parts_are() -> None:
 
 
 def test_elements_that_share_a_byte_are_compared_one_by_one() -> None:
-    head = {"a": "quint4x2", "b": "quint4x2", "rtol": 0.0, "atol": 0.0}
-    ((given, _),) = answer(head, iter([b"\x21\x43", b"\x21\x53"]))
+    head = {"pairs": [("quint4x2", "quint4x2", 2, 2)], "rtol": 0.0, "atol": 0.0}
+    ((answered, _),) = answer(head, iter([b"\x21\x43", b"\x21\x53"]))
+    (given,) = answered["pairs"]
     assert (given["numel"], given["differing"], given["first"]) == (4, 1, 3)
-    head = {"a": "float4_e2m1fn_x2", "b": "float4_e2m1fn_x2", "rtol": 0.0, "atol": 0.0}
-    ((given, _),) = answer(head, iter([b"\x81", b"\x01"]))
+    head = {"pairs": [("float4_e2m1fn_x2", "float4_e2m1fn_x2", 1, 1)], "rtol": 0.0, "atol": 0.0}
+    ((answered, _),) = answer(head, iter([b"\x81", b"\x01"]))
+    (given,) = answered["pairs"]
     assert (given["numel"], given["differing"], given["other_bits"]) == (2, 0, 1)
+
+
+def test_pairs_that_come_together_are_told_apart() -> None:
+    """Pairs of several dtypes and lengths, cut into blocks at any place: each has the answer it has alone."""
+    pairs = [
+        (torch.tensor([1.0, 2.0, NAN]), torch.tensor([1.0, 2.5, NAN])),
+        (torch.tensor([], dtype=torch.int64), torch.tensor([], dtype=torch.int64)),
+        (torch.tensor([1, 2, 3, 4], dtype=torch.int8), torch.tensor([1, 2, 3, 5], dtype=torch.float64)),
+        (torch.tensor([True, False]), torch.tensor([True, True])),
+        (torch.tensor([0.5] * 9, dtype=torch.bfloat16), torch.tensor([0.25] * 9)),
+    ]
+    raw = [[bytes(one.contiguous().view(torch.uint8).numpy().tobytes()) for one in pair] for pair in pairs]
+    head = {
+        "pairs": [
+            (str(a.dtype)[6:], str(b.dtype)[6:], len(first), len(second))
+            for (a, b), (first, second) in zip(pairs, raw, strict=True)
+        ],
+        "rtol": 0.0,
+        "atol": 0.0,
+    }
+    together = b"".join(first for first, _ in raw), b"".join(second for _, second in raw)
+    ((given, _),) = answer(head, iter(together))
+    assert given["pairs"] == [found(a, b, step=100) for a, b in pairs]
+    apart = [block for (a, b), both in zip(pairs, raw, strict=True) for block in cut(both, len(a))]
+    ((given, _),) = answer(head, iter(apart))
+    assert [one["differing"] for one in given["pairs"]] == [1, 0, 1, 1, 9]
+
+
+def cut(both: list[bytes], count: int) -> list[bytes]:
+    """Blocks of one element of each in turn."""
+    sizes = [len(data) // max(count, 1) for data in both]
+    return [
+        data[place * size : (place + 1) * size]
+        for place in range(count)
+        for data, size in zip(both, sizes, strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""The map page: the treemap, the way to what it shows, what it is colored by, and a legend that filters."""
+"""The map of modules: the treemap, the way to what it shows, what colors it, and a legend that filters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QPushButton,
-    QStackedLayout,
+    QStackedWidget,
     QToolButton,
     QTreeView,
     QWidget,
@@ -22,7 +22,6 @@ from inspector.gui.pages.memory.treemap_view import TreemapView
 from inspector.gui.theme.icons import draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import column, row
-from inspector.gui.widgets.cards import ScrollPanel
 from inspector.gui.widgets.controls import CalmComboBox, make_button
 from inspector.gui.widgets.flow import FlowLayout
 from inspector.gui.widgets.labels import (
@@ -142,8 +141,8 @@ _MOST_LEGEND, _MOST_WORDY = 18, 6
 _BY = {"device": "Device", "dtype": "Dtype", "role": "Role"}
 
 
-class MapPanel(QWidget):
-    """Shows the map of a screen; it is measured when the page is first looked at."""
+class MapPart(QWidget):
+    """Shows the map of a screen."""
 
     coloring_wanted = Signal(str)
     root_wanted = Signal(int)
@@ -183,16 +182,11 @@ class MapPanel(QWidget):
         self._crumbs.setSpacing(4)
         save = save_button(self._theme, self.saved_map)
         head = row(self._crumbs, 1, label, self._by, self._as_table, save, spacing=10)
-        full = QWidget()
-        self._views = QStackedLayout()
+        self._views = QStackedWidget()
         self._views.addWidget(self.view)
         self._views.addWidget(self.table)
         parts = (head, (self._views, 1), self._pointed, self._legend, self._notes)
-        column(*parts, spacing=8, margins=(14, 10, 14, 12), within=full)
-        self._empty = ScrollPanel(self._theme, "Map")
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(full)
-        self._stack.addWidget(self._empty)
+        column(*parts, spacing=8, margins=(16, 4, 16, 12), within=self)
 
     @property
     def is_drawn(self) -> bool:
@@ -201,14 +195,9 @@ class MapPanel(QWidget):
     def show_screen(self, screen: Screen) -> None:
         page = screen.module_map
         if page is None:
-            self.coloring_wanted.emit(PROPERTIES[0])
             return
         self._path = screen.path
         is_other, self._page = page != self._page, page
-        if not page.areas.nbytes(0):
-            self._show_nothing(page)
-            return
-        self._stack.setCurrentIndex(0)
         if is_other:
             self._show_page(page)
         for button, query in self._filters:
@@ -248,11 +237,6 @@ class MapPanel(QWidget):
             return as_bytes(parts, width, tokens, view.font(), title=_TITLE, kind=kind)
 
         return Saved(title=_TITLE, source=self._path, make=make)
-
-    def _show_nothing(self, page: ModuleMap) -> None:
-        text = " ".join(page.notes) or "Nothing in this file takes memory."
-        self._empty.show_empty("map", "No bytes to draw", text)
-        self._stack.setCurrentIndex(1)
 
     def _show_page(self, page: ModuleMap) -> None:
         self._show_crumbs(page)

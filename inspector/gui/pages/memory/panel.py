@@ -1,24 +1,28 @@
-"""The memory page: what the file's tensors take on each device, before and after the map."""
+"""The memory page: what the file's tensors take on each device, and behind a switch the map of modules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QVBoxLayout
+from PySide6.QtWidgets import QCheckBox, QFrame, QStackedWidget, QVBoxLayout, QWidget
 
 from inspector.gui.charts.bars import Bars
 from inspector.gui.charts.saving import Saved, save_button
 from inspector.gui.charts.view import ChartView, saved_charts
 from inspector.gui.theme.theme import Theme
-from inspector.gui.widgets.boxes import MIDDLE, TOP, column, row
+from inspector.gui.widgets.boxes import MIDDLE, NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import ScrollPanel
-from inspector.gui.widgets.controls import number_field
+from inspector.gui.widgets.controls import Switch, number_field
 from inspector.gui.widgets.labels import blocked, clear_layout, named, plain_label
 from inspector.overriding import override
 from inspector.report.charts.bars import Chart
 from inspector.report.charts.tables import charts_csv
 from inspector.session.screen import ForecastPage, Loading, Screen
+
+if TYPE_CHECKING:
+    from inspector.gui.pages.memory.map_panel import MapPart
 
 # The cards of the memory page: a chart, and the chart of what loading takes.
 
@@ -95,14 +99,14 @@ class ForecastCard(ChartCard):
         self.loading_chosen.emit(Loading(ranks=self._ranks.value(), mmap=self._mmap.isChecked()))
 
 
-class MemoryPanel(ScrollPanel):
+class BarsPart(ScrollPanel):
     """Shows the charts of a screen."""
 
     loading_chosen = Signal(object)
     query_wanted = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__(theme, "Memory")
+        super().__init__(theme, "Memory in bars")
         self._forecast: ForecastCard | None = None
         self._page: ForecastPage | None = None
         self._cards: list[ChartCard] = []
@@ -152,3 +156,55 @@ class MemoryPanel(ScrollPanel):
     def _on_query_wanted(self, query: str) -> None:
         """Search for what was clicked; a second click ends that search."""
         self.query_wanted.emit("" if query == self._query else query)
+
+
+class MemoryPanel(QWidget):
+    """Shows the bars of a screen, or the map of its modules."""
+
+    map_wanted = Signal()
+
+    def __init__(self, theme: Theme, build_map: Callable[[], MapPart]) -> None:
+        """Make the page; its map when it is first looked at."""
+        super().__init__()
+        self._screen: Screen | None = None
+        self._build_map = build_map
+        self.switch = Switch(("Bars", "Map of modules"), spoken="Bars or the map of modules")
+        self.switch.currentChanged.connect(self._show_part)
+        self.bars = BarsPart(theme)
+        self.map: MapPart | None = None
+        self._head = QWidget()
+        row(self.switch, 1, margins=(16, 12, 16, 6), within=self._head)
+        self._parts = QStackedWidget()
+        self._parts.addWidget(self.bars)
+        column(self._head, (self._parts, 1), spacing=0, margins=NO_MARGINS, within=self)
+
+    @property
+    def is_drawn(self) -> bool:
+        shown = self.bars if self._parts.currentIndex() == 0 else self.map
+        return shown is not None and shown.is_drawn
+
+    def show_screen(self, screen: Screen) -> None:
+        self._screen = screen
+        self._head.setVisible(bool(screen.charts))  # without bytes there is nothing to switch to
+        self._show_part()
+
+    def show_part(self, part: str) -> None:
+        """Show the map, as the page that was its own did."""
+        self.switch.setCurrentIndex(int(part == "map"))
+
+    def _show_part(self) -> None:
+        """Bring what is looked at up to date; the map is measured when it is first looked at."""
+        screen = self._screen
+        if screen is None:
+            return
+        is_map = bool(screen.charts) and self.switch.currentIndex() == 1
+        if is_map and self.map is None:
+            self.map = self._build_map()
+            self._parts.addWidget(self.map)
+        self._parts.setCurrentIndex(int(is_map))
+        if not is_map or self.map is None:
+            self.bars.show_screen(screen)
+        elif screen.module_map is None:
+            self.map_wanted.emit()
+        else:
+            self.map.show_screen(screen)

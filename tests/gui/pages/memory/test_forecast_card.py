@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QCheckBox, QSpinBox
 
-from inspector.gui.pages.memory.panel import ForecastCard, MemoryPanel
+from inspector.gui.pages.memory.panel import BarsPart, ForecastCard
 from inspector.records import replace
 from inspector.session.screen import Loading
 from tests.gui import fakes
@@ -51,7 +51,7 @@ def test_a_load_that_fails_says_so_in_place_of_bars(card):
 
 
 def test_the_forecast_stands_below_the_devices(qtbot, theme):
-    panel = MemoryPanel(theme)
+    panel = BarsPart(theme)
     qtbot.addWidget(panel)
     panel.show_screen(fakes.ready_screen())
     assert isinstance(panel.cards.itemAt(1).widget(), ForecastCard)

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 
 from inspector.gui.charts.view import ChartView
 from inspector.gui.main_window import MainWindow
-from inspector.gui.pages.memory.map_panel import MapPanel
+from inspector.gui.pages.memory.map_panel import MapPart
 from inspector.gui.pages.memory.treemap_paint import snapped
 from inspector.gui.settings import Settings
 from inspector.resources import demo_path
@@ -30,8 +30,8 @@ def window(qtbot, theme) -> MainWindow:
 
 def test_the_map_and_the_tree_are_linked_both_ways(window, qtbot):
     window.workspace.pages.open_page("map")
-    panel = window.workspace.pages.page("map")
-    assert isinstance(panel, MapPanel)
+    panel = window.workspace.pages.page("map").map
+    assert isinstance(panel, MapPart)
     view = panel.view
     qtbot.waitUntil(lambda: bool(view.picture.cells))
     cell = max((one for one in view.picture.cells if one.what == "row"), key=lambda one: one.nbytes)
@@ -39,12 +39,13 @@ def test_the_map_and_the_tree_are_linked_both_ways(window, qtbot):
     assert window.tree.current_node() == cell.node
     assert view._selected_place(panel._page) == snapped(cell.box)
 
-    other = next(one for one in view.picture.cells if one.what == "row" and one.node != cell.node)
+    nodes = window.shown.tree.nodes
+    others = (one for one in view.picture.cells if one.what == "row" and one.node != cell.node)
+    other = next(one for one in others if nodes[one.node].parent)
     window.session.select(other.node)
     assert view._selected_place(panel._page) == snapped(other.box)
 
     # A row outside of what the map shows brings the map to it.
-    nodes = window.shown.tree.nodes
     window.session.show_map(nodes[other.node].parent)
     assert len(panel._page.crumbs) > 1
     window.session.select(cell.node)
@@ -53,7 +54,7 @@ def test_the_map_and_the_tree_are_linked_both_ways(window, qtbot):
 
 def test_a_click_on_the_legend_filters_the_tree(window, qtbot):
     window.workspace.pages.open_page("map")
-    panel = window.workspace.pages.page("map")
+    panel = window.workspace.pages.page("map").map
     button(panel, "cuda:1").click()
     assert window.search._line.text() == "device:cuda:1"
     tensors = {window.shown.tree.nodes[node].device_text for node in window.shown.matches}

@@ -7,11 +7,13 @@ from PySide6.QtWidgets import QToolTip
 
 from inspector.gui.charts.bars import Bars
 from inspector.gui.charts.view import ChartView
-from inspector.gui.pages.memory.panel import ChartCard, MemoryPanel
+from inspector.gui.pages.memory.map_panel import MapPart
+from inspector.gui.pages.memory.panel import BarsPart, ChartCard, MemoryPanel
 from inspector.records import replace
 from inspector.report.charts.bars import Bar, Chart, Segment
 from tests.gui import fakes
 from tests.gui.looking import area_of, charts_of, colors_in, said, words_in
+from tests.unit.report.charts.maps import map_of, sized
 
 SCREEN = replace(fakes.ready_screen(), forecast=None)
 ROOM = Chart(
@@ -43,8 +45,8 @@ DEVICES = frozenset({"cuda:0", "cuda:1", "cpu"})
 
 
 @pytest.fixture
-def panel(qtbot, theme) -> MemoryPanel:
-    panel = MemoryPanel(theme)
+def panel(qtbot, theme) -> BarsPart:
+    panel = BarsPart(theme)
     qtbot.addWidget(panel)
     panel.resize(520, 700)
     panel.show_screen(SCREEN)
@@ -294,3 +296,24 @@ def test_an_empty_card_has_no_chart(qtbot, theme):
     theme.set_mode("dark")
     assert said(card) == [""]
     assert card.view.is_drawn
+
+
+def test_the_map_is_asked_for_when_it_is_first_looked_at(qtbot, theme):
+    panel = MemoryPanel(theme, lambda: MapPart(theme))
+    qtbot.addWidget(panel)
+    panel.resize(520, 700)
+    with qtbot.assertNotEmitted(panel.map_wanted):
+        panel.show_screen(replace(SCREEN, module_map=None))
+    assert panel.bars.isVisibleTo(panel)
+    assert panel.map is None
+    with qtbot.waitSignal(panel.map_wanted):
+        qtbot.keyClick(panel.switch, Qt.Key.Key_Right)
+    assert not panel.is_drawn
+    page = map_of(sized({"conv.w": 40, "head.w": 80}))
+    panel.show_screen(replace(SCREEN, module_map=page, tree=page.areas.tree))
+    assert panel.is_drawn
+    assert panel.map.isVisibleTo(panel)
+    panel.show_screen(replace(SCREEN, charts=()))  # of another file, without bytes
+    assert "Nothing takes memory" in said(panel.bars)
+    assert not panel.switch.isVisibleTo(panel)
+    assert not panel.map.isVisibleTo(panel)

@@ -78,6 +78,19 @@ def test_a_series_is_a_table(files: list[str], capsys: pytest.CaptureFixture[str
     assert main(["diff", "--series", f"{files[0]}.gone"]) == 3
 
 
+def test_a_series_goes_on_past_a_file_that_cannot_be_read(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.pt"
+    page.write_text("<!DOCTYPE html>")
+    assert main(["diff", "--series", "--json", files[0], str(page), files[1]]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert [row["path"] for row in found["unread"]] == [str(page)]
+    assert found["total"]["norm"][1] is None
+    assert main(["diff", "--series", files[0], str(page)]) == 3
+    assert "web page" in capsys.readouterr().err
+
+
 def test_a_series_takes_a_filter_and_refuses_what_it_has_no_use_for(
     files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

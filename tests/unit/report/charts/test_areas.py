@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.report.charts.areas import OTHERS, color_by
+from inspector.report.charts.areas import OTHERS, color_by, telling_property
 from inspector.report.colors import NEUTRAL
 from tests.unit.report.charts.maps import areas_of, node_of, sized
 from tests.unit.report.rows import checkpoint, storage, tensor, value
@@ -103,3 +103,14 @@ def test_every_row_has_what_its_rows_have(names, data) -> None:
         assert sum(coloring.parts(node, areas.end(node))) == areas.nbytes(node)
         assert all(node < child < areas.end(node) for child in row.children)
         assert areas.tensors(node) == bool(areas.own_nbytes(node)) + sum(map(areas.tensors, row.children))
+
+
+def test_a_map_is_colored_by_what_tells_its_bytes_apart() -> None:
+    def telling(**other: object) -> str:
+        rows = tensor("a", storage="0"), tensor("b", storage="1", **other)
+        return telling_property(areas_of(checkpoint(*rows, storage("0"), storage("1"))))
+
+    assert telling(device="cuda:0", role="optimizer") == "device"
+    assert telling(role="optimizer", dtype="int8") == "role"
+    assert telling(dtype="int8") == "dtype"
+    assert telling() == "role"

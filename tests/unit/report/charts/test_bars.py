@@ -61,12 +61,17 @@ def test_a_device_is_named_harmless() -> None:
 
 
 def test_a_checkpoint_without_bytes_has_empty_bars() -> None:
-    assert bars(device_chart(checkpoint(), {}, {})) == [("As saved", "0 B", []), ("After the map", "0 B", [])]
+    assert bars(device_chart(checkpoint(), {}, {})) == [("As saved", "0 B", [])]
     assert role_chart(checkpoint()).bars == dtype_chart(checkpoint()).bars == ()
 
 
-def test_what_cannot_be_mapped_has_one_bar() -> None:
-    assert [bar.label for bar in device_chart(ROWS, None, {}).bars] == ["As saved"]
+def test_a_second_bar_is_there_where_something_is_mapped() -> None:
+    for moved, labels in (
+        ({}, ["As saved"]),
+        ({"0": "cuda:0"}, ["As saved"]),
+        ({"0": "cpu"}, ["As saved", "After the map"]),
+    ):
+        assert [bar.label for bar in device_chart(ROWS, moved, {}).bars] == labels
 
 
 def test_a_part_is_found_by_its_search() -> None:
@@ -83,7 +88,7 @@ def test_a_part_is_found_by_its_search() -> None:
         return [[part.query for part in bar.segments] for bar in device_chart(file, moved, {}).bars]
 
     saved = ["device:cuda:0", "device:cuda:1"]
-    assert queries({}) == [saved, saved]
+    assert queries({}) == [saved]
     assert queries({"0": "cpu"}) == [saved, ["device:cuda:1", "device:cuda:0"]]
     # What comes from two devices, or is not all of one, has no search.
     assert queries({"0": "cpu", "1": "cpu"}) == [saved, ["", ""]]

@@ -19,7 +19,7 @@ TARGET = Profile(
 
 def test_each_device_has_its_track() -> None:
     chart = room_chart(flows_of(FILE, {}), TARGET, {"cuda:0": 0, "cuda:1": 1, "cpu": NEUTRAL})
-    assert chart.title == "After the map, in the memory of 2 GPUs"
+    assert chart.title == "In the memory of 2 GPUs"
     assert [(bar.label, bar.nbytes, bar.capacity_nbytes, bar.excess_nbytes) for bar in chart.bars] == [
         ("cuda:0", 700, 500, 200),
         ("cpu", 20, 1000, 0),  # how much cuda:1 has is not known
@@ -34,6 +34,8 @@ def test_each_device_has_its_track() -> None:
         ("cpu", 120, 0, ""),
     ]
     assert {bar.segments[0].label for bar in moved.bars} == {"cuda:0", "cpu"}
+    swapped = room_chart(flows_of(checkpoint(storage("0", "cuda:1", 700)), {"0": "cuda:0"}), TARGET, {})
+    assert swapped.title == "After the map, in the memory of 2 GPUs"
     gone = room_chart(flows_of(FILE, {"0": "cuda:1", "2": "cuda:1"}), TARGET, {})
     assert gone is None  # how much there is of where all goes is not known
 

@@ -66,3 +66,20 @@ def test_the_document_has_every_tensor() -> None:
     }
     assert [row["path"] for row in found["modules"]] == ["m/l", "x"]
     assert found["total"]["norm"] == pytest.approx([5.0, None])
+
+
+def test_files_have_their_numbers_and_what_is_not_read_its_reason() -> None:
+    series = SERIES._replace(numbers=(5.0, None), unit="epoch", problems=((1, "cut off"),))
+    lines = format_series(series).splitlines()
+    assert lines[:5] == [
+        "2 checkpoints",
+        "  5  1.pt",
+        "  \u2013  2.pt",
+        "     not read: cut off",
+        "Numbered by epoch.",
+    ]
+    assert lines[lines.index("Norm") + 1].split() == ["5", "\u2013"]
+    found = series_document(series)
+    assert (found["numbers"], found["numbered_by"]) == ([5.0, None], "epoch")
+    assert found["unread"] == [{"path": "2.pt", "message": "cut off"}]
+    assert series_document(SERIES)["numbered_by"] is None

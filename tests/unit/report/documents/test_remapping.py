@@ -122,16 +122,16 @@ def test_a_plan(cli, tmp_path) -> None:
     }
     moved = json.loads(cli("remap", path, "--dry-run", "--json", "--hidden-devices").out)
     assert moved["hidden"] == [{**stays, "to": "cpu"}]
-    weights = json.loads(
-        cli("remap", path, "--dry-run", "--json", "--hidden-devices", "--only", "weights").out
-    )
+    weights = json.loads(cli("export", path, "--dry-run", "--json", "--hidden-devices").out)
     assert weights["hidden"] == []
-    planned = json.loads(cli("remap", DEMO, "--dry-run", "--json", "--only", "weights").out)
+    planned = json.loads(cli("export", DEMO, "--dry-run", "--json").out)
     assert sum(row["tensors"] for row in planned["plan"]) == planned["form"]["tensors"]
     formed = planned["form"]
     assert (formed["format"], formed["tensors"], formed["model"]) == ("zip", 92, "model")
     assert [row["path"] for row in formed["left_out"]][:2] == ["optimizer", "ema"]
-    excluded = json.loads(cli("remap", DEMO, "--dry-run", "--json", "--exclude", "optimizer").out)["form"]
+    excluded = json.loads(
+        cli("export", DEMO, "--dry-run", "--json", "--exclude", "optimizer", "--format", "same").out
+    )["form"]
     assert [row["path"] for row in excluded["left_out"]] == ["optimizer"]
 
 

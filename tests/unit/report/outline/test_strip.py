@@ -59,7 +59,7 @@ def test_a_sparse_tensor_takes_what_its_parts_take_as_its_row_says() -> None:
     (node,) = (id_ for id_, node in enumerate(tree.nodes) if node.path == "s")
 
     assert strip_of(rows, tree, look_up(rows), [node]).facts[3] == "3.9 KB (3,920 bytes)"
-    assert ("Dense size", "1.6 KB (1,600 bytes)") in tensor_facts(rows, 0, look_up(rows))[1].facts
+    assert ("Dense size", "1.6 KB (1,600 bytes)") in tensor_facts(rows, 0, look_up(rows))[0].facts
 
 
 def test_a_tensor_that_cannot_be_as_it_says_says_so() -> None:

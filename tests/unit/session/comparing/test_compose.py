@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from inspector.errors import ContainerError
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.comparing.compose import (
@@ -10,8 +11,8 @@ from inspector.session.comparing.compose import (
     arrange,
     can_measure,
     compose,
-    leaf_name,
     prepare,
+    with_figures,
 )
 from inspector.session.comparing.screen import CompareScreen
 from inspector.session.screen import FailurePage
@@ -23,9 +24,39 @@ NOTHING: frozenset[str] = frozenset()
 
 
 def state_of(tmp_path: Path, a: Any, b: Any, **fields: Any) -> CompareState:
-    found = prepare(compared(tmp_path, a, b))
-    groups = arrange(found, NOTHING, only_differences=True)
-    return CompareState(a="/x/a.pt", b="/y/b.pt", compared=found, groups=groups, **fields)
+    state = CompareState(a="/x/a.pt", b="/y/b.pt", compared=prepare(compared(tmp_path, a, b)), **fields)
+    return replace(state, listing=arrange(state))
+
+
+def tree_of(screen: CompareScreen, node: int = 0) -> list[Any]:
+    """What is listed below a node: the names of rows, and (name, what is below) of groups."""
+    shape, listing = screen.shape, screen.listing
+    assert shape is not None
+    assert listing is not None
+    found: list[Any] = []
+    for child in listing.below.get(node, ()):
+        name = listing.slices[child] if child in listing.slices else shape.names[child]
+        found.append((name, tree_of(screen, child)) if listing.below.get(child) else name)
+    return found
+
+
+def rows_of(state: CompareState) -> list[int]:
+    """The numbers of the rows that the choices of a state leave, from top to bottom."""
+    return rows_in(compose(replace(state, listing=arrange(state))))
+
+
+def rows_in(screen: CompareScreen) -> list[int]:
+    """The numbers of the rows that are listed, from top to bottom."""
+    shape, listing = screen.shape, screen.listing
+    assert shape is not None
+    assert listing is not None
+    found, waiting = [], [0]
+    while waiting:
+        node = waiting.pop()
+        waiting += reversed(listing.below.get(node, ()))
+        if node < len(shape.rows) and shape.rows[node] >= 0:
+            found.append(shape.rows[node])
+    return found
 
 
 def screen_of(tmp_path: Path, a: Any, b: Any, **fields: Any) -> CompareScreen:
@@ -59,40 +90,50 @@ def test_reading_and_failing_are_shown_without_rows() -> None:
     )
 
 
-def test_rows_stand_by_their_places(tmp_path: Path) -> None:
-    a = {"m": {"l.0.w": T(W), "l.0.v": T(V), "k": T(W)}, "lr": 1}
-    screen = screen_of(tmp_path, a, {"m": {"l.0.w": T(V), "l.0.v": T(W), "k": T(W)}, "lr": 2})
-    assert [(group.title, group.detail, group.rows) for group in screen.groups] == [
-        ("m/l.0", "2", (0, 1)),
-        ("Other values", "1", (3,)),
+def test_rows_stand_in_the_tree_of_the_main_window(tmp_path: Path) -> None:
+    a = {"m": {"l.0.w": T(W), "l.0.v": T(V), "k": T(W), "x.only.here": T(W)}, "lr": 1}
+    b = {"m": {"l.0.w": T(V), "l.0.v": T(W), "k": T(W), "l.0.new": T(V), "y.z.q": T([9.0])}, "lr": 2}
+    screen = screen_of(tmp_path, a, b)
+    assert tree_of(screen) == [
+        ("m", [("l.0", ["w", "v", "new"]), ("x.only", ["here"]), ("y.z", ["q"])]),
+        "lr",
     ]
-    assert [leaf_name(row) for row in screen.rows] == ["w", "v", "k", "lr"]
-    assert (screen.shown, screen.status, screen.tone) == (3, "3 of 4 rows listed", "warning")
+    assert (screen.shown, screen.status, screen.tone) == (6, "6 of 7 rows listed", "warning")
     assert [(kind.id, kind.count, kind.chosen) for kind in screen.kinds] == [
+        ("added", 2, False),
+        ("removed", 1, False),
         ("values", 2, False),
         ("value", 1, False),
     ]
-    found = prepare(compared(tmp_path, T(W), T(V)))
-    assert leaf_name(found.rows[0]) == "(root)"
-    tied = prepare(compared(tmp_path, TIED, {name: T(W) for name in "ehf"}))
-    (group,) = arrange(tied, NOTHING, only_differences=True)
-    assert (group.title, leaf_name(tied.rows[group.rows[0]])) == ("Shared memory", "e, h")
+    assert tree_of(screen_of(tmp_path, T(W), T(V))) == ["(tensor)"]
+    tied = screen_of(tmp_path, TIED, {name: T(W) for name in "ehf"})
+    assert tree_of(tied) == [("Shared memory", ["e, h"])]
+
+
+def test_slots_stand_below_the_name_of_their_parameter(tmp_path: Path) -> None:
+    def saved(number: float) -> Any:
+        slots = {0: {"step": T([number]), "exp_avg": T([number] * 4)}}
+        return {
+            "model": {"l.w": T(W)},
+            "optimizer": {"state": slots, "param_groups": [{"lr": 0.1, "params": [0]}]},
+        }
+
+    assert tree_of(screen_of(tmp_path, saved(1.0), saved(2.0))) == [("optimizer/l.w", ["step", "exp_avg"])]
 
 
 def test_kinds_narrow_the_list(tmp_path: Path) -> None:
-    found = prepare(compared(tmp_path, {"w": T(W), "v": T(V), "lr": 1}, {"w": T(V), "v": T(V), "lr": 2}))
+    state = state_of(tmp_path, {"w": T(W), "v": T(V), "lr": 1}, {"w": T(V), "v": T(V), "lr": 2})
     for kinds, only, rows in (
         (NOTHING, True, [0, 2]),
         (NOTHING, False, [0, 1, 2]),
         (frozenset({"values"}), False, [0]),
         (frozenset({"values", "value"}), True, [0, 2]),
     ):
-        groups = arrange(found, kinds, only_differences=only)
-        assert [row for group in groups for row in group.rows] == rows
+        assert rows_of(replace(state, kinds=kinds, only_differences=only)) == rows
 
 
 def test_a_search_narrows_the_list(tmp_path: Path) -> None:
-    found = prepare(compared(tmp_path, {"w": T(W), "v": T(V), "lr": 1}, {"w": T(V), "v": T(V), "lr": 2}))
+    state = state_of(tmp_path, {"w": T(W), "v": T(V), "lr": 1}, {"w": T(V), "v": T(V), "lr": 2})
     for query, only, rows in (
         ("", True, [0, 2]),
         ("LR", True, [2]),
@@ -103,8 +144,7 @@ def test_a_search_narrows_the_list(tmp_path: Path) -> None:
         ("[", True, []),
         ("*", True, [0, 2]),
     ):
-        groups = arrange(found, NOTHING, only_differences=only, query=query)
-        assert [row for group in groups for row in group.rows] == rows, query
+        assert rows_of(replace(state, query=query, only_differences=only)) == rows, query
 
 
 def test_tones_and_what_is_said_first(tmp_path: Path) -> None:
@@ -136,7 +176,6 @@ def test_the_selected_row_says_all_that_both_files_do(tmp_path: Path) -> None:
         assert selection is not None
         assert selection.title == (row.a_path or row.b_path)
         facts[selection.title] = {fact.label: (fact.a, fact.b, fact.differs) for fact in selection.facts}
-        assert selection.can_measure == (selection.title == "w")
     assert facts["w"]["Device"] == ("cuda:0", "cpu", True)
     assert facts["w"]["Values"] == ("differs", "differs", True)
     assert facts["w"]["Shape"] == ("4", "4", False)
@@ -151,14 +190,17 @@ def test_the_selected_row_says_all_that_both_files_do(tmp_path: Path) -> None:
 def test_numbers_are_said_once_they_are_known(tmp_path: Path) -> None:
     state = state_of(tmp_path, {"w": T(W)}, {"w": T(V)}, selected=0)
     diff = compared(tmp_path, {"w": T(W)}, {"w": T(V)}, NUMBERS)
-    numbers = diff.tensors[0].numbers
+    numbers, pair = diff.tensors[0].numbers, diff.tensors[0].pair
     assert numbers is not None
-    selection = compose(
-        replace(state, measured=((diff.tensors[0].pair, numbers),), measure_failure="no")
-    ).selection
-    assert selection is not None
-    assert selection.numbers.startswith("4 of 4 elements differ")
-    assert selection.failure == "no"
+    assert compose(state).can_measure == "Compare numbers (16 B)"
+    for found, said in ((numbers, "4 of 4 elements differ"), (ContainerError("no bytes"), "no bytes")):
+        screen = compose(with_figures(state, {pair: found}))
+        assert screen.selection is not None
+        assert screen.selection.numbers.startswith(said)
+        assert screen.can_measure == ""
+    assert compose(with_figures(state, {pair: numbers})).measured.startswith(
+        "All tensors: relative difference 1.4"
+    )
 
 
 def test_only_pairs_with_as_many_elements_can_be_measured(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from inspector.session.comparing import series as module
-from inspector.session.comparing.series import FIELDS, SeriesSession, SeriesView
+from inspector.session.comparing.series import FIELDS, SeriesSession, SeriesView, figures_csv
 from tests.builders.states import T, save_zip
 from tests.unit.session.documents import AtOnce
 
@@ -90,6 +90,50 @@ def test_figures_that_leave_something_out_say_so(session, tmp_path) -> None:
     assert session.screen.summary == "Distance from the one before of 3 modules: "
 
 
+def test_files_stand_where_their_numbers_are(session, tmp_path) -> None:
+    session.compare()
+    assert (session.screen.axis, session.screen.numbers) == ("Number in the name", (0.0, 1.0, 2.0))
+    for epoch, number in enumerate((1, 2, 10)):
+        save_zip(tmp_path / f"e{epoch}.pt", {"far.w": T([1.0]), "epoch": number})
+    session.compare()
+    assert (session.screen.axis, session.screen.numbers) == ("Epoch", (1.0, 2.0, 10.0))
+
+
+def test_a_member_that_is_not_read_is_named(session, tmp_path) -> None:
+    (tmp_path / "e1.pt").write_bytes(b"nothing")
+    session.compare()
+    screen = session.screen
+    assert screen.note.startswith("e1.pt was not read: ")
+    assert screen.lines[1].values == (1.0, None, 5.0)
+    session.choose_field("step")
+    assert session.screen.lines[1].values == (None, None, 4.0)
+
+
+def test_a_logarithm_of_nothing_is_told(session, tmp_path) -> None:
+    save_zip(tmp_path / "e1.pt", {"far.w": T([1.0, 0.0]), "near.w": T([1.0]), "k.w": T([3.0])})
+    session.compare()
+    session.choose_field("drift")
+    assert session.screen.note == ""
+    session.choose_scale(is_log=True)
+    assert session.screen.is_log
+    assert "no logarithm" in session.screen.note
+    session.compare()
+    assert session.screen.is_log
+
+
+def test_figures_are_saved_as_a_table_without_formulas(session, tmp_path) -> None:
+    for epoch in range(3):
+        save_zip(tmp_path / f"e{epoch}.pt", {"=far.w": T([float(epoch)]), "near.w": T([2.0])})
+    (tmp_path / "e1.pt").write_bytes(b"nothing")
+    session.compare()
+    lines = [line.split(",") for line in figures_csv(session.screen).splitlines()]
+    assert lines[0][:3] == ["Number in the name", "File", "all of it"]
+    assert not any(cell.startswith("=") for cell in lines[0])
+    assert [line[0] for line in lines[1:]] == ["0.0", "1.0", "2.0"]
+    assert lines[2][2:] == ["", "", ""]
+    assert lines[3][3] == "2.0"
+
+
 def test_what_fails_or_comes_too_late(session, runner, view, tmp_path) -> None:
     session.copy_text()
     view.take_text.assert_not_called()
@@ -104,11 +148,12 @@ def test_what_fails_or_comes_too_late(session, runner, view, tmp_path) -> None:
     assert session.screen.phase == "ready"
     session.copy_text()
     assert view.take_text.call_args.args[0].startswith("3 checkpoints")
-    Path(tmp_path / "e1.pt").write_bytes(b"nothing")
+    for name in ("e0.pt", "e1.pt"):
+        Path(tmp_path / name).write_bytes(b"nothing")
     session.compare()
     runner.go_on()
     assert session.screen.phase == "failed"
-    assert "e1.pt" in f"{session.screen.failure.what}{session.screen.failure.where}"
+    assert "e0.pt" in f"{session.screen.failure.what}{session.screen.failure.where}"
 
 
 def test_a_result_for_a_window_that_is_closed_is_dropped(session, runner, monkeypatch) -> None:

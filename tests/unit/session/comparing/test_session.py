@@ -6,12 +6,15 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from inspector.errors import WorkerError
+from inspector.errors import CancelledError, WorkerError
+from inspector.progress import Progress
+from inspector.records import replace
 from inspector.session.comparing import session as module
 from inspector.session.comparing.session import CompareSession, CompareView
 from tests.builders.states import T, save_zip
 from tests.unit.diff.test_compare import V, W
 from tests.unit.diff.test_content import array
+from tests.unit.session.comparing.test_compose import rows_in
 from tests.unit.session.documents import AtOnce
 
 
@@ -39,7 +42,7 @@ def session(view, runner, paths) -> Iterator[CompareSession]:
 
 
 def listed(session: CompareSession) -> list[int]:
-    return [row for group in session.screen.groups for row in group.rows]
+    return rows_in(session.screen)
 
 
 def test_files_are_compared_and_compared_again(session, view, runner, paths) -> None:
@@ -125,21 +128,41 @@ def test_very_many_rows_are_arranged_beside_the_window(session, runner, monkeypa
     assert listed(session) == [2]
 
 
-def test_numbers_of_the_selected_pair_are_compared(session, runner) -> None:
-    session.compare()
-    session.measure()
-    session.select(2)
-    session.measure()
-    assert not runner.waiting
-    session.select(0)
+def test_all_numbers_are_compared_by_themselves(session, runner) -> None:
     runner.waits = True
-    session.measure()
-    assert session.screen.selection.measuring is not None
-    session.measure()
-    assert len(runner.waiting) == 1
+    session.compare()
     runner.go_on()
+    assert session.screen.measuring is not None
+    session.measure()  # it runs already
+    assert len(runner.waiting) == 1
+    session.select(0)  # nor does that stop it
+    runner.go_on()
+    assert session.screen.measuring is None
     assert session.screen.selection.numbers.startswith("4 of 4 elements differ")
-    assert session.screen.selection.measuring is None
+    assert session.screen.measured.startswith("All tensors: relative difference 0.5")
+    session.measure()  # all is known
+    assert not runner.waiting
+
+
+def test_large_files_are_read_for_their_numbers_when_somebody_asks(session, monkeypatch) -> None:
+    monkeypatch.setattr(module, "_AT_ONCE_NBYTES", 7)
+    session.compare()
+    assert (session.screen.measured, session.screen.can_measure) == ("", "Compare numbers (32 B)")
+    session.measure()
+    assert session.screen.measured
+    assert session.screen.can_measure == ""
+
+
+def test_rows_are_sorted_by_what_differs_most(session) -> None:
+    session.compare()
+    session.show_equal(shown=True)
+    session.sort("relative", descending=True)
+    assert listed(session) == [0, 1, 2]
+    session.sort("relative", descending=False)
+    assert listed(session) == [1, 0, 2]  # what has no figure comes last, either way
+    assert session.screen.order == ("relative", False)
+    session.compare()
+    assert session.screen.order == ("relative", False)
 
 
 def test_numbers_of_arrays_are_compared(view, runner, tmp_path) -> None:
@@ -149,77 +172,67 @@ def test_numbers_of_arrays_are_compared(view, runner, tmp_path) -> None:
     session = CompareSession(view, runner, *paths)
     session.compare()
     session.select(0)
-    assert session.screen.selection.can_measure
-    session.measure()
     assert session.screen.selection.numbers.startswith("1 of 2 elements differ, by at most 2")
     facts = {fact.label: (fact.a, fact.differs) for fact in session.screen.selection.facts}
     assert facts == {"Path": ("x", False), "Value": ("float64 2", False), "Values": ("differs", True)}
     session.dispose()
 
 
-def test_measuring_is_stopped_by_hand_and_by_another_selection(session, runner) -> None:
+def test_what_is_stopped_shows_what_is_known_and_can_go_on(session, runner, monkeypatch) -> None:
     session.compare()
-    session.select(0)
+    real, known = module.Measuring.measure, dict(session._measuring.found)
+    session._measuring.found.clear()
+    session._on_not_measured(CancelledError())
     runner.waits = True
-    for stop in (session.stop_measuring, lambda: session.select(2), session.dispose):
-        session.select(0)
+
+    def measure(measuring, pairs, progress) -> None:
+        first = next(pair for pair in pairs if pair.a == 0)
+        measuring.found[first] = known[first]
+        progress.cancel()
+        progress.advance()
+
+    session._state = replace(session._state, found={}, figures=())
+    with monkeypatch.context() as patch:
+        patch.setattr(module.Measuring, "measure", measure)
         session.measure()
-        stop()
         runner.go_on()
-        selection = session.screen.selection
-        assert selection is None or (selection.measuring, selection.numbers, selection.failure) == (
-            None,
-            "",
-            "",
-        )
-    assert session.paths == ("", "")
+    session._state = replace(session._state, measuring=Progress())
+    session.stop_measuring()
+    assert session.screen.measuring is None
+    while runner.waiting:
+        runner.go_on()
+    assert session.screen.measured.endswith("(1 pair left)")
+    assert session.screen.can_measure
+    assert real is module.Measuring.measure
+    session.measure()
+    while runner.waiting:
+        runner.go_on()
+    assert session.screen.can_measure == ""
 
 
 def test_why_numbers_could_not_be_compared_is_said(session, paths, monkeypatch) -> None:
-    session.compare()
-    session.select(0)
-
     def fail(*_: object) -> None:
         raise WorkerError("the child process ended before it had answered")
 
     with monkeypatch.context() as patch:
         patch.setattr(module.Measuring, "measure", fail)
-        session.measure()
-    assert "ended before" in session.screen.selection.failure
+        session.compare()
+    assert "ended before" in session.screen.measured
     session.measure()
-    assert session.screen.selection.numbers.startswith("4 of 4")
+    assert session.screen.measured.startswith("All tensors")
     assert session.screen.alerts == ()
-    session.select(1)
+
+
+def test_figures_of_a_file_that_changed_are_forgotten(session, paths, monkeypatch) -> None:
+    monkeypatch.setattr(module, "_AT_ONCE_NBYTES", -1)
+    session.compare()
     save_zip(Path(paths[1]), {"other": T(V)})
     session.measure()
-    assert "has changed since it was compared" in session.screen.selection.failure
+    assert "has changed since it was compared" in session.screen.measured
     assert "may be out of date" in session.screen.alerts[0]
-    session.select(0)
-    assert session.screen.selection.numbers == ""  # nor is what was measured before
+    assert (session.screen.found, session.screen.figures) == ({}, ())
     session.compare()
     assert session.screen.alerts == ()
-
-
-def test_measuring_that_is_cancelled_says_nothing(session, runner) -> None:
-    session.compare()
-    session.select(0)
-    runner.waits = True
-    session.measure()
-    session.screen.selection.measuring.cancel()
-    runner.go_on()
-    assert session.screen.selection.failure == ""
-    assert session.screen.selection.measuring is None
-
-
-def test_a_result_that_comes_after_another_choice_is_dropped(session, runner, monkeypatch) -> None:
-    session.compare()
-    session.select(0)
-    runner.waits = True
-    monkeypatch.setattr(module.Measuring, "measure", lambda *_: "late")
-    session.measure()
-    session.select(2)
-    runner.go_on()
-    assert session.screen.selection.numbers == ""
 
 
 def test_the_text_is_that_of_the_command_line(session, view, monkeypatch) -> None:

@@ -7,10 +7,12 @@ from inspector.errors import PlanError
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.document import Document, open_document
+from inspector.session.operations import Job
 from inspector.session.present import compose as module
 from inspector.session.present.compose import compose
 from inspector.session.screen import FailurePage, Screen
 from inspector.session.state import State
+from inspector.session.values.kinds import SCALARS
 from inspector.target.profile import CPU_ONLY
 from tests.builders.folders import two_shards
 from tests.unit.report.rows import checkpoint, is_harmless, optimizer, storage, tensor
@@ -85,8 +87,8 @@ def test_a_container_that_does_not_tell_its_writer() -> None:
 def test_new_destinations_get_colors_of_their_own() -> None:
     document = saved_on("cuda:1", "cpu")
     screen = ready(document, target="2xcuda")
-    after = {piece.label: piece.color for piece in screen.charts[0].bars[1].segments}
-    assert after == {"cuda:1": 0, "cpu": -1}
+    saved = {piece.label: piece.color for piece in screen.charts[0].bars[0].segments}
+    assert saved == {"cuda:1": 0, "cpu": -1}
     moved = ready(document, target="2xcuda", chosen=(("cuda:1", "cuda:0"),))
     assert [piece.color for piece in moved.charts[0].bars[1].segments] == [1, -1]
     assert moved.charts[1:] == screen.charts[1:]
@@ -183,3 +185,28 @@ def test_a_part_leads_to_the_whole(tmp_path) -> None:
     assert leading == {"part-of-checkpoint": str(index)}
     whole = ready(open_document(str(index), Progress()))
     assert not any(card.opens for card in whole.findings)
+
+
+def test_the_overview_says_what_the_chosen_machine_has_room_for() -> None:
+    rows = checkpoint(
+        tensor("fc.weight", shape=(500, 2), nbytes=4000, storage="0"), storage("0", nbytes=4000)
+    )
+    card = replace(CPU_ONLY, memory_nbytes=5_000)
+    screen = ready(document_of(rows), machines=(card,), target=card.id)
+    assert screen.overview.title == "Model, 1,000 parameters"
+    group = next(group for group in screen.overview.groups if group.title.startswith("Memory"))
+    assert group.title == "Memory needed on cpu, of 5.0 KB"
+    said = {line.caption: line.text for line in group.lines}
+    assert said["Loading"] == screen.forecast.chart.bars[0].text
+    assert said["Training"] == "16.0 KB in float32 with Adam (11.0 KB too much)"
+
+
+def test_scores_that_are_tensors_are_in_the_overview_once_they_were_read() -> None:
+    rows = checkpoint(
+        tensor("best_loss", shape=(), nbytes=4, storage="0", role="other"), storage("0", nbytes=4)
+    )
+    document = document_of(rows)
+    assert [group.title for group in ready(document).overview.groups] == ["Memory needed on cpu", "File"]
+    read = Job(kind=SCALARS, about="", progress=Progress(), status="done", result={0: "0.6931471824645996"})
+    first = ready(document, jobs=(read,)).overview.groups[0]
+    assert (first.title, first.lines[0].text) == ("Training", "best_loss 0.693147")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError
 from inspector.progress import Progress
 from inspector.records import replace
@@ -11,9 +12,11 @@ from inspector.report.charts.areas import PROPERTIES
 from inspector.report.charts.modules import facts_of, labels_of, parts_of, tensors_of
 from inspector.report.charts.treemap import lay_out
 from inspector.session.document import open_document
+from inspector.session.present.banner import short_verdict
 from inspector.session.present.compose import compose
 from inspector.session.state import State
 from inspector.target.profile import presets
+from inspector.target.simulate import Judged, judge_load
 from tests.corpus import Case, varied
 from tests.sweep import put_through, table
 from tests.unit.report.rows import is_harmless
@@ -34,6 +37,12 @@ def test_every_file_has_its_screen(case: Case) -> None:
         assert len(screen.banner.headline) < 600
         assert all(row.to in row.choices for row in screen.device_map)
         assert screen.code is not None
+    here = compose(state).banner
+    load = judge_load(document.checkpoint, state.machine)
+    judged = Judged(checkpoint=document.checkpoint, target=state.machine, load=load)
+    tone, words = short_verdict(judged, diagnose(document.checkpoint, load.safety, state.machine))
+    assert here is not None
+    assert tone == here.tone, (words, here.headline)  # a row of a folder is green where its banner is
     for node in range(0, len(document.tree.nodes), 7):
         for group in compose(_selecting(state, node)).tensor:
             assert all(is_harmless(name + text) for name, text in group.facts)
@@ -52,7 +61,7 @@ def check_map(case: Case) -> None:
     stored = sum(row.nbytes for row in document.checkpoint.storages if not row.missing)
     state = State(phase="ready", path=str(case.path), document=document)
     for by in PROPERTIES:
-        page = compose(replace(state, map_by=by)).module_map
+        page = compose(replace(state, looks_at_map=True, map_by=by)).module_map
         assert page is not None
         cells = lay_out(page.areas, 0, 500, 400).cells
         assert sum(cell.nbytes for cell in cells) == stored

@@ -24,8 +24,8 @@ STATE = State(phase="ready", path="/a.pth", document=saved_on("cuda:0", "cpu"))
 
 
 FOLLOWS = (
-    "routes planned_load forecast fitted foretold banner findings colors device_map map_choices can_export "
-    "charts code"
+    "routes planned_load forecast overview_here fitted foretold banner findings colors device_map "
+    "map_choices can_export charts code"
 )
 """What follows the device map."""
 
@@ -66,9 +66,9 @@ def test_what_is_remembered_comes_from_no_whole_state() -> None:
         ({"error_text": "CUDA out of memory"}, "explanation"),
         ({"style": "plain"}, "code"),
         ({"map_root": 1}, ""),
-        ({"map_by": "device"}, "areas coloring module_map"),
+        ({"looks_at_map": True}, "areas coloring module_map"),
         ({"beside": (5, 1)}, "findings explanation"),
-        ({"loading": Loading(ranks=2)}, "forecast fitted foretold banner findings"),
+        ({"loading": Loading(ranks=2)}, "forecast overview_here fitted foretold banner findings"),
         (
             {"branches": (Rule(path="model/layer0.**", to="cpu"),)},
             f"{FOLLOWS} branches",
@@ -95,7 +95,9 @@ def test_a_click_works_out_only_what_it_changes(change, parts) -> None:
 
 def test_another_color_of_the_map_measures_nothing_anew() -> None:
     document = saved_on("cuda:0", "cpu")
-    one, other = (compose(replace(STATE, document=document, map_by=by)) for by in ("device", "dtype"))
+    one, other = (
+        compose(replace(STATE, document=document, looks_at_map=True, map_by=by)) for by in ("device", "dtype")
+    )
     assert compose(replace(STATE, document=document)).module_map is None
     assert one.module_map.areas is other.module_map.areas
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def test_values_are_read_when_they_are_looked_at(session) -> None:
     assert Here.asked == []
     session.watch_values(True)
     page = session.screen.values
-    assert (page.title, page.facts) == ("a", "float32, 2 \u00d7 2; 16 B to read")
+    assert (page.title, page.facts) == ("a", "16 B to read")
     assert page.statistics.nan == 1
     assert page.lines[1] == ("NaN", "1, first at [1, 1]")
     assert (page.picture.shape, page.picture.steps, page.choice.row) == ((2, 2), (1, 1), 0)
@@ -199,7 +200,7 @@ def test_another_slice_and_its_cells_are_read(session) -> None:
     session.choose_slice(SliceChoice(row=1, column=0, index=(0, 9)))
     assert session.screen.values.picture is not None
     session.choose_slice(SliceChoice(row=1, column=1, index=(0, 0)))
-    assert session.screen.values.picture_error == "There is no such slice."
+    assert session.screen.values.picture_note == "There is no such slice."
 
 
 def test_a_vector_is_a_table_and_no_picture(session, tmp_path: Path) -> None:
@@ -254,11 +255,69 @@ def test_an_array_is_saved_whole_or_not_at_all(session, tmp_path: Path) -> None:
     assert session.screen.values.saved == f"Saved as {path}."
     assert np.load(path).tolist()[0] == [1.0, 2.0]
     session.save_values(str(tmp_path / "missing" / "a.npy"))
-    assert session.screen.values.saved.startswith("The array cannot be written")
+    assert session.screen.values.saved.startswith("No such folder")
     Path(session._state.path).write_bytes(b"changed")
     session.save_values(str(tmp_path / "late.npy"))
     assert "changed" in session.screen.values.saved
     assert sorted(one.name for one in tmp_path.glob("*.npy")) == ["a.npy"]
+
+
+def test_a_tensor_is_saved_as_it_is_stored_and_never_over_its_file(session, tmp_path: Path) -> None:
+    from inspector.model.build import open_checkpoint
+
+    session.select(node(session, 0))
+    page = session.screen.values
+    assert page.forms == ((".npy", "NumPy array"), (".safetensors", "safetensors"))
+    source = Path(session._state.path)
+    before = source.read_bytes()
+    session.save_values(str(source))
+    assert "would replace the file itself" in session.screen.values.saved
+    assert source.read_bytes() == before
+    path = tmp_path / "new.safetensors"
+    session.save_values(str(path))
+    assert session.screen.values.saved == f"Saved as {path}."
+    (row,) = open_checkpoint(str(path)).tensors
+    assert (row.keys, row.shape, row.dtype) == (("a",), (2, 2), "float32")
+    assert struct.unpack("<3f", path.read_bytes()[-16:-4]) == (1.0, 2.0, 3.0)
+
+
+def test_a_tensor_is_not_saved_as_what_cannot_hold_it(session, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("inspector.session.values.showing.forms_of", lambda *_: ((".npy", ""),))
+    session.select(node(session, 0))
+    session.save_values(str(tmp_path / "a.safetensors"))
+    assert session.screen.values.saved.startswith("Float32 cannot be saved as .safetensors")
+    assert not (tmp_path / "a.safetensors").exists()
+
+
+def test_a_tensor_is_saved_while_others_are_looked_at_until_that_is_cancelled(
+    session, runner, tmp_path: Path
+) -> None:
+    runner.waits = True
+    session.select(node(session, 0))
+    session.save_values(str(tmp_path / "a.npy"))
+    session.select(node(session, 1))
+    page = session.screen.values
+    assert (page.title, page.is_saving, page.saved) == ("b", True, "Saving \u2026")
+    runner.go_on()
+    assert session.screen.values.saved == f"Saved as {tmp_path / 'a.npy'}."
+    session.select(node(session, 0))
+    assert session.screen.values.saved == ""
+    session.save_values(str(tmp_path / "b.npy"))
+    session.stop_saving()
+    runner.go_on()
+    assert (session.screen.values.is_saving, session.screen.values.saved) == (False, "")
+    assert not (tmp_path / "b.npy").exists()
+
+
+def test_code_is_given_for_a_tensor(session) -> None:
+    tensor = node(session, 0)
+    session.select(tensor)
+    assert session.screen.values.no_code == ""
+    assert "tensor" in session.tensor_code(tensor)
+    compile(session.tensor_code(tensor), "code", "exec")
+    assert session.tensor_code(0) == ""
+    session.close()
+    assert session.tensor_code(tensor) == ""
 
 
 def test_nothing_is_asked_without_a_tensor(session) -> None:

@@ -5,11 +5,14 @@ from inspector.records import replace
 from inspector.session.operations import Job
 from inspector.session.present.compose import ask
 from inspector.session.state import State
-from inspector.session.values.page import ValuesPage
+from inspector.session.values.page import Picture, ValuesPage
 from inspector.session.values.showing import (
     SAVE,
     SCAN,
     STATISTICS,
+    forms_of,
+    picture_note,
+    saved_name,
     slice_shape,
     sparks_of,
 )
@@ -58,6 +61,38 @@ def test_a_scan_lists_the_odd_before_the_unread_and_counts_the_rest() -> None:
     assert values_page(with_job(SCAN, status="cancelled")).scan.sentence == "Cancelled."
     assert sparks_of(DOCUMENT, Scan(tensors=tensors, nbytes=0)) == ((1,), ())
     assert sparks_of(DOCUMENT, None) == ()
+
+
+def test_a_tensor_is_saved_as_what_can_hold_it() -> None:
+    plain = {"shape": [2, 3], "conj": False, "neg": False, "scale": None}
+    npy, safetensors = (".npy", "NumPy array"), (".safetensors", "safetensors")
+    as_float = ".npy", "NumPy array, as float32"
+    for dtype, more, forms in (
+        ("float32", {}, (npy, safetensors)),
+        ("bfloat16", {}, (as_float, safetensors)),
+        ("float8_e5m2", {}, (as_float, safetensors)),
+        ("complex128", {}, (npy,)),
+        ("complex64", {"conj": True}, (npy,)),
+        ("float32", {"neg": True}, (npy,)),
+        ("qint8", {"scale": 0.1}, (as_float,)),
+        ("qint8", {"axis": 0}, ()),
+        ("float32", {"part": "values"}, (npy,)),
+        ("quint4x2", {}, ()),
+    ):
+        assert forms_of(tensor("a", dtype=dtype), plain | more) == forms, (dtype, more)
+    assert forms_of(tensor("a", layout="sparse_coo"), plain | {"layout": "sparse_coo"}) == ()
+    named = (tensor("model", "a.w"), tensor("m", ".weight"), tensor()._replace(keys=()))
+    assert [saved_name(one) for one in named] == ["a.w", "weight", "tensor"]
+
+
+def test_a_picture_says_what_its_colors_do_not() -> None:
+    picture = Picture(
+        shape=(4, 6), seen=(4, 6), steps=(1, 1), rows=1, columns=2, cells=bytes(8), levels=bytes(2), limit=1.0
+    )
+    assert picture_note(picture) == ""
+    assert picture_note(replace(picture, is_clipped=True)) == "Larger numbers look like the ends."
+    found = picture_note(replace(picture, steps=(2, 3), seen=(2, 6), levels=b"\x00\xff"))
+    assert found.startswith("Only the first 2 \u00d7 6 of 4 \u00d7 6. Yellow is NaN. A cell is the one of")
 
 
 def test_slices_are_taken_of_what_has_plain_elements() -> None:

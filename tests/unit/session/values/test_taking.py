@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from inspector.session.values import taking as module
-from inspector.session.values.taking import npy_name, plan_taking
+from inspector.session.values.taking import file_stem, plan_taking
 from tests.unit.report.rows import checkpoint, storage, tensor, value
 from tests.unit.session.documents import document_of
 
@@ -82,5 +82,5 @@ def test_names_are_what_every_file_system_takes() -> None:
         "C:\\x?": "C_x_",
         "gr\u00f6\u00dfe [0]": "gr\u00f6\u00dfe [0]",
     }
-    assert {path: npy_name(path) for path in expected} == expected
-    assert len(npy_name("\u4e2d" * 500).encode()) <= 200
+    assert {path: file_stem(path) for path in expected} == expected
+    assert len(file_stem("\u4e2d" * 500).encode()) <= 200

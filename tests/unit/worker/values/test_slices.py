@@ -11,7 +11,7 @@ import pytest
 from inspector.errors import ValuesError
 from inspector.worker.values import slices
 from inspector.worker.values.slices import Plane, cells, picture, ranks, saved_rows
-from tests.unit.worker.values.test_views import Bytes, request
+from tests.unit.values.test_arrays import Bytes, request
 
 VALUES = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
 
@@ -84,7 +84,9 @@ def test_a_few_large_numbers_do_not_hide_the_others() -> None:
     found, _ = drawn(values, (100, 100))
     levels = np.frombuffer(base64.b64decode(found["levels"]), np.uint8).reshape(100, 100)
     assert (found["limit"], levels[0, 0], levels[5, 5], levels[1, 1]) == (0.5, 254, 254, 127)
-    assert drawn(np.zeros((2, 2), np.float32), (4, 4))[0]["limit"] == 0.0
+    assert found["is_clipped"]
+    zeros = drawn(np.zeros((2, 2), np.float32), (4, 4))[0]
+    assert (zeros["limit"], zeros["is_clipped"]) == (0.0, False)
 
 
 def test_what_is_too_large_is_shown_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:

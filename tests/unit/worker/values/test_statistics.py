@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from inspector.errors import ValuesError
-from inspector.worker.decoding import codes_of
-from inspector.worker.values import views
+from inspector.values import views
+from inspector.values.arrays import Coded
+from inspector.values.decoding import codes_of
+from inspector.values.views import Piece
 from inspector.worker.values.statistics import (
     LinearBins,
     Moments,
@@ -24,8 +26,7 @@ from inspector.worker.values.statistics import (
     summary_for,
     unravelled,
 )
-from inspector.worker.values.views import Coded, Piece
-from tests.unit.worker.values.test_views import Bytes, request
+from tests.unit.values.test_arrays import Bytes, request
 
 MOST = np.finfo(np.float64).max.item()
 

@@ -19,20 +19,16 @@ from numpy.lib.stride_tricks import as_strided
 
 from inspector.errors import ValuesError
 from inspector.model.tensors.dtypes import Axis
-from inspector.worker.decoding import PACKED, Array, codes_of, is_decodable, value_of_codes
-from inspector.worker.tensor_bytes import TensorBytes
+from inspector.values.decoding import PACKED, Array, codes_of
 
 PIECE_NBYTES = 4 << 20
-MOST_CHANNELS = 1 << 17
 _MOST_RUNS = 4096
 _GAP_NBYTES = 1 << 14  # what is not wanted between two runs is read with them up to here
-_MOST_OVERLAP = 64  # a window that slides over a signal repeats each element this often
-_FEW = 1 << 26
+MOST_OVERLAP = 64  # a window that slides over a signal repeats each element this often
+FEW = 1 << 26
 QUANTIZED_PACKED = frozenset({"quint4x2", "quint2x4"})
 """Types of which an element is less than a byte; a byte of `float4_e2m1fn_x2` is one element."""
 
-Request = dict[str, Any]
-"""What a tensor is and where its bytes are, see `inspector.values.request`."""
 Read = Callable[[int, int], bytes]
 """`read(offset, nbytes)` returns bytes of the storage."""
 
@@ -127,7 +123,7 @@ def _axes(view: View) -> list[Axis]:
 
 def _refuse_overlap(axes: list[Axis]) -> None:
     count = prod(axis.size for axis in axes)
-    if count > max(_MOST_OVERLAP * _span(axes), _FEW):
+    if count > max(MOST_OVERLAP * _span(axes), FEW):
         raise ValuesError(f"its {count:,} elements overlap in {_span(axes):,} of the storage")
 
 
@@ -206,84 +202,3 @@ def _packed(view: View, read: Read) -> Iterator[Piece]:
         codes = codes_of(read(begin, -(-stop // count) - begin), view.dtype)[start - begin * count :]
         codes = codes[: stop - start]
         yield Piece(codes, codes, view.first + start - view.offset, (1,))
-
-
-# --- from what is asked for to arrays: the views, the scales and the indices that a request describes -------
-
-
-class Coded(NamedTuple):
-    """How quantized elements become numbers; None where they are what they are."""
-
-    scale: float
-    zero_point: float
-    is_channel: bool = False
-
-    def numbers(self, codes: Array) -> Array:
-        """Return the numbers as torch computes them: in float32, but the scale of a channel is a double."""
-        if self.is_channel:
-            found: Array = codes.astype(np.float32) - np.float32(self.zero_point)
-            return (found.astype(np.float64) * self.scale).astype(np.float32)
-        apart = codes.astype(np.float64) - self.zero_point  # exact: codes have 32 bits at most
-        return apart.astype(np.float32) * np.float32(self.scale)
-
-
-def view_of(request: Request) -> View:
-    """Return the view that a request describes."""
-    dtype = request["dtype"]
-    if not is_decodable(dtype):
-        raise ValuesError(f"the values of {dtype} elements are not known")
-    shape, stride = tuple(request["shape"]), tuple(request["stride"])
-    if len(shape) != len(stride) or min((*shape, *stride, request["offset"])) < 0:  # NumPy checks nothing
-        raise ValuesError("its sizes and strides cannot be true")
-    return View(dtype, request["itemsize"], shape, stride, request["offset"], request["swapped"])
-
-
-def whole_array(request: Request, opened: TensorBytes, most: int) -> Array:
-    """Return all values of a small tensor, one behind the other in the order of rows."""
-    view = view_of(request)
-    if view.numel > most:
-        raise ValuesError(f"it has more than {most:,} elements")
-    found: Array | None = None
-    for piece in pieces(view, opened.read_of(request["place"])):
-        if found is None:
-            found = np.zeros(view.numel, piece.codes.dtype)
-        found[piece.places()] = piece.codes
-    return np.zeros(0) if found is None else value_of_codes(found, view.dtype)
-
-
-class Channel(NamedTuple):
-    """A part of a quantized tensor that has one scale: all of it, or what stands at one index of a dimension.
-
-    Attributes:
-        coded: What its elements stand for; None where they are numbers themselves.
-    """
-
-    view: View
-    coded: Coded | None
-
-
-def channels_of(request: Request, opened: TensorBytes) -> list[Channel]:
-    """Return the parts of a tensor that have one scale each."""
-    view = view_of(request)
-    if request.get("scale") is not None:
-        return [Channel(view, Coded(request["scale"], request["zero_point"]))]
-    axis = request.get("axis")
-    if axis is None:
-        return [Channel(view, None)]
-    scales = whole_array(request["scales"], opened, MOST_CHANNELS)
-    zeros = whole_array(request["zero_points"], opened, MOST_CHANNELS)
-    if not scales.size == zeros.size == view.shape[axis]:
-        raise ValuesError(f"it has {view.shape[axis]:,} channels, and {scales.size:,} scales")
-    inner = prod(view.shape[axis + 1 :])
-    return [
-        Channel(
-            view._replace(
-                shape=(*view.shape[:axis], 1, *view.shape[axis + 1 :]),
-                offset=view.offset + index * view.stride[axis],
-                whole=view.shape,
-                first=index * inner,
-            ),
-            Coded(float(scales[index]), float(zeros[index]), is_channel=True),
-        )
-        for index in range(scales.size)
-    ]

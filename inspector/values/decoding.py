@@ -75,12 +75,14 @@ def codes_of(data: bytes | memoryview, dtype: str, *, swapped: bool = False) -> 
     code = NATIVE.get(dtype) or _OTHERS.get(dtype) or ("|u1" if dtype in _FLOAT8 else "")
     if not code:
         raise ValueError(f"the values of {dtype} elements are not known")
-    if swapped and dtype == "complex32":
-        return np.frombuffer(data, ">u2").astype(np.uint16).view(np.uint32)
-    found = np.dtype(code)
-    if not swapped or found.itemsize == 1:
-        return np.frombuffer(data, found)
-    return np.frombuffer(data, found.newbyteorder(">")).astype(found)
+    found = np.frombuffer(data, code)
+    return native_order(found, dtype) if swapped else found
+
+
+def native_order(codes: Array, dtype: str) -> Array:
+    """Return codes whose bytes came with the most significant one first."""
+    numbers = codes.view(np.uint16) if dtype == "complex32" else codes
+    return numbers.byteswap().view(codes.dtype)
 
 
 def value_of_codes(codes: Array, dtype: str) -> Array:
@@ -133,11 +135,14 @@ def _unpacked(packed: npt.NDArray[np.uint8], count: int) -> Array:
 
 
 def _bfloat16(codes: Array) -> Array:
-    return (codes.astype(np.uint32) << 16).view(np.float32)
+    wide = codes.astype(np.uint32)
+    wide <<= 16
+    return wide.view(np.float32)
 
 
 def _complex32(codes: Array) -> Array:
-    return np.ascontiguousarray(codes).view(np.float16).astype(np.float32).view(np.complex64)
+    halves = np.ascontiguousarray(codes).view(np.float16).astype(np.float32)
+    return halves.view(np.complex64).reshape(codes.shape)
 
 
 def _bool(codes: Array) -> Array:

@@ -11,9 +11,9 @@ import pytest
 from inspector.containers import opening
 from inspector.errors import ContainerError, ValuesError
 from inspector.model.build import open_checkpoint
+from inspector.values import tensor_bytes
 from inspector.values.request import Requests
-from inspector.worker import tensor_bytes
-from inspector.worker.tensor_bytes import open_bytes
+from inspector.values.tensor_bytes import open_bytes
 from tests.builders.folders import two_shards
 from tests.builders.pickles import state_dict, storage, tensor
 from tests.builders.zips import DEFLATED, Record, build_zip

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inspector.containers.element_types import ITEMSIZES
-from inspector.worker.decoding import decode, is_decodable
+from inspector.values.decoding import decode, is_decodable
 
 
 def test_types_without_known_values_are_refused() -> None:
