@@ -23,6 +23,7 @@ from tests.builders.pickles import call, proto, stream
 from tests.builders.safetensors import model
 
 RUNS = archive(stream(proto(), call("os.system")), {})
+GENUINE = Path(__file__).parents[2] / "data" / "folders"
 SAFE = "diffusion_pytorch_model.safetensors"
 
 
@@ -281,3 +282,30 @@ def test_another_class_than_those_of_tensordict_is_not_known(tmp_path: Path) -> 
     (folder / "inner").mkdir()
     (folder / "inner" / "meta.json").write_text(json.dumps({"_type": "<class 'mine.Own'>"}))
     assert judge(open_checkpoint(str(folder))).verdict == "unknown"
+
+
+# --- what the packages themselves wrote; see `tests/frameworks/making/folders.py`
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "tensors", "slots", "note"),
+    [
+        ("diffusers", "diffusers", 74, 0, NoteKind.FILE_TAKEN),
+        ("diffusers_fp16", "diffusers", 74, 0, NoteKind.VARIANT_TAKEN),
+        ("speechbrain", "speechbrain", 16, 12, None),
+        ("adapters", "adapters", 4, 0, None),
+        ("tensordict", "tensordict", 4, 0, None),
+        ("accelerate", "folder", 33, 24, None),
+    ],
+)
+def test_genuine_folders(name: str, form: str, tensors: int, slots: int, note: NoteKind | None) -> None:
+    found = open_checkpoint(str(GENUINE / name))
+    assert (found.format, len(found.tensors)) == (form, tensors)
+    assert sum(row.parameter is not None for row in found.tensors) == slots
+    assert not any(row.missing for row in found.storages)
+    assert not any(row.problem for row in found.tensors)
+    assert [kind for kind in kinds(found) if kind in {NoteKind.FILE_TAKEN, NoteKind.VARIANT_TAKEN}] == (
+        [] if note is None else [note]
+    )
+    assert judge_load(found, CPU).loads == (name not in {"diffusers_fp16", "accelerate"})
+    assert found.needs.unread == ()
