@@ -43,10 +43,10 @@ runs), each of which `check`, `show` and the window open by itself.
 _WHAT_IS_TAKEN = """
 Of several files of the same weights the one is shown that the loader takes, and the others are named:
 safetensors before `.bin`, and no variant (`model.fp16.safetensors`) beside a file without one. A variant
-alone loads with `variant="fp16"` only. Every pickle in the folder counts for its safety, taken or not, as does
-Python beside a pipeline. What an index names outside of the folder, by `..`, an absolute path or a link, is
-not read, and such a folder is never safe. `show --filter unet` shows one branch, and
-`export --only unet -o OUT` writes it alone.
+alone loads with `variant="fp16"` only. Every pickle in the folder counts for its safety, taken or not, as
+does Python beside a pipeline. What an index names outside of the folder, by `..`, an absolute path or a
+link, is not read, and such a folder is never safe. `show --filter unet` shows one branch, and `export
+--only unet -o OUT` writes it alone.
 """
 
 

@@ -519,11 +519,11 @@ def name_lone(owned: Owned, tensors: Iterable[Tensor]) -> Names | None:
         tensor
         for tensor in tensors
         if tensor.slot is None
-        and tensor.shape in {shape, ()}
+        and tensor.shape == shape
         and tensor.keys
         and name <= _words(str(tensor.keys[-1])) <= name | _LONE
     ]
-    if len(found) != 1 or key not in owned.owners or shape not in {None, found[0].shape}:
+    if len(found) != 1 or key not in owned.owners:
         return None
     called = cut_name(str(found[0].keys[-1]))
     return Names({key: called}, "recipe", f"It is named after its only parameter, {found[0].path}.")
