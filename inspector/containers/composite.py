@@ -81,7 +81,7 @@ class Composite(Format):
     loader_maps = True
     loader_restricts = True
     reads_below = True
-    copied_as = "objects"
+    copied_as = "state-dict"
     cannot = NOT_FOR_FOLDERS
 
     @override

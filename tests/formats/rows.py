@@ -230,6 +230,7 @@ ROWS: tuple[Row, ...] = (
         devices=("none",),
         roles=("parameter",),
         code="load_adapter(",
+        remap="no file of this folder names a device",
         in_place="a folder cannot be changed in place",
         state_dict="the file holds several models",
         safetensors="the file holds several models",
@@ -243,7 +244,9 @@ ROWS: tuple[Row, ...] = (
         devices=("none",),
         roles=("parameter",),
         code="TensorDict.load_memmap(",
+        remap="no file of this folder names a device",
         in_place="a folder cannot be changed in place",
+        cut=1,  # what tells it stands at the end of its smallest file
         recover="only single files are recovered",
     ),
     Row(

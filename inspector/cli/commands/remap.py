@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     before = len(parser._actions)  # noqa: SLF001 - there is no other table of them
     check.add_argument("--no-verify", action="store_const", const="none", dest="verify")
-    parser.add_argument("--only", metavar="WHAT")
+    parser.add_argument("--only", choices=("weights",))
     add_form_options(parser)
     for old in parser._actions[before:]:  # noqa: SLF001 - the same
         old.help = argparse.SUPPRESS
