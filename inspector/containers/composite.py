@@ -54,24 +54,32 @@ class Missing(NamedTuple):
     error: str  # what its loader says
 
 
-def weights_in(folder: Folder, name: str, below: str) -> Branch | None:
-    """Return the file of weights in a subfolder that `from_pretrained` takes; None where there is none.
+def names_below(folder: Folder) -> dict[str, list[str]]:
+    """Return the names of files by the first step of their path; those without one at an empty step."""
+    found: dict[str, list[str]] = {"": []}
+    for path in (*folder.sizes, *folder.outside):
+        top, slash, rest = path.partition("/")
+        found.setdefault(top if slash else "", []).append(rest if slash else path)
+    return found
+
+
+def weights_in(name: str, below: str, files: Iterable[str]) -> Branch | None:
+    """Return the file of weights, of these in a subfolder, that `from_pretrained` takes; None where there is none.
 
     It takes safetensors before pickles and looks for no variant that it is not told of. diffusers looks for
     an index first, transformers for a single file.
     """
     found: list[tuple[tuple[str, bool, bool, str], str]] = []
-    for path in (*folder.sizes, *folder.outside):
-        file = path.removeprefix(below)
-        match = _WEIGHTS.fullmatch(file) if path.startswith(below) else None
+    for file in files:
+        match = _WEIGHTS.fullmatch(file)
         if match is not None:
             is_index, is_diffusers = file.endswith(".json"), file.startswith("diffusion")
             rank = match[1] or match[3] or match[4] or "", match[2] == "bin", is_index != is_diffusers, file
-            found.append((rank, path))
+            found.append((rank, file))
     if not found:
         return None
     (rank, taken), *others = sorted(found)
-    return Branch(name, taken, rank[0], tuple(path.removeprefix(below) for _, path in others))
+    return Branch(name, below + taken, rank[0], tuple(file for _, file in others))
 
 
 class Composite(Format):
@@ -184,19 +192,17 @@ class Diffusers(Composite):
         for name in (*folder.sizes, *folder.outside):
             if name.endswith(".py"):
                 folder.programs.miss(name, "it is code in Python, which the loader may run")
+        files = names_below(folder)
         for name, library in parts_of(folder, self.mark, limits):
-            below = f"{name}/"
-            found = weights_in(folder, name, below)
-            is_there = any(path.startswith(below) for path in folder.sizes)
+            is_there = bool(name) and name in files
+            found = weights_in(name, f"{name}/", files[name]) if is_there else None
             if not is_there and folder.leads_elsewhere(name):
                 folder.programs.miss(name, _NAMED_MISS)
             if found is not None:
                 yield found
             elif not is_there:
                 yield Missing(name, _NO_CONFIG.format(shown(folder.path)))
-            elif (
-                f"{below}config.json" in folder.sizes
-            ):  # as models have; tokenizers, schedulers name theirs otherwise
+            elif f"{name}/config.json" in folder.sizes:  # as models have, and no tokenizer or scheduler
                 error = _NO_MODEL.get(library, _NO_MODEL["transformers"])
                 yield Missing(f"{name}/*.safetensors", error.format(shown(folder.path_of(name))))
 
@@ -261,21 +267,17 @@ class Adapters(Composite):
     def matches_folder(self, folder: Folder) -> bool:
         return super().matches_folder(folder) and any(self.others(folder))
 
-    def others(self, folder: Folder) -> Iterator[str]:
-        """Yield the names of further adapters; what a trainer saves at some step is one by itself."""
-        if is_training([name for name in folder.sizes if "/" not in name]):
-            return
-        for path in folder.sizes:
-            name, _, file = path.partition("/")
-            if file == self.mark and weights_in(folder, name, f"{name}/") is not None:
-                prefix = f"{name}/"
-                inside = [one.removeprefix(prefix) for one in folder.sizes if one.startswith(prefix)]
-                if not is_training(inside):
-                    yield name
+    def others(self, folder: Folder) -> Iterator[Branch]:
+        """Yield further adapters; what a trainer saves at some step is one by itself."""
+        files = names_below(folder)
+        for name, inside in () if is_training(files[""]) else files.items():
+            weights = weights_in(name, f"{name}/", inside) if name and self.mark in inside else None
+            if weights is not None and not is_training(inside):
+                yield weights
 
     @override
     def find(self, folder: Folder, limits: Limits) -> Iterator[Branch | Missing]:
-        for name, below in (("default", ""), *((name, f"{name}/") for name in self.others(folder))):
-            found = weights_in(folder, name, below)
-            if found is not None:
-                yield found
+        first = weights_in("default", "", names_below(folder)[""])
+        if first is not None:
+            yield first
+        yield from self.others(folder)

@@ -46,10 +46,10 @@ def _adapters(script: Script, path: str, device: Device) -> Iterator[str]:
     yield from call("folder = Path(", literal(path))
     yield "# adapter_config.json names the base model; other tasks have classes of their own."
     yield "model = AutoPeftModelForCausalLM.from_pretrained(folder)"
-    for one in _branches(Adapters(), path)[1:]:
-        yield from call(
-            "model.load_adapter(", f"folder / {literal(one.name)}", f"adapter_name={literal(one.name)}"
-        )
+    for one in _branches(Adapters(), path):
+        name = literal(one.name)
+        if "/" in one.file:  # the first one is there already
+            yield from call("model.load_adapter(", f"folder / {name}", f"adapter_name={name}")
     yield from device.move("model")
     yield "model.eval()"
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from inspector.containers.composite import Diffusers
+from inspector.containers.folder import Folder
 from inspector.containers.notes import NoteKind
 from inspector.containers.opening import read_container
 from inspector.containers.walking import checkpoints_in
 from inspector.errors import CheckpointError
+from inspector.limits import DEFAULT_LIMITS
 from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from inspector.safety.verdict import judge
@@ -93,6 +97,23 @@ def test_shards_of_a_part_are_found_beside_its_index(tmp_path: Path, form: str) 
     found = open_checkpoint(str(pipeline(tmp_path, {"unet": files})))
     assert [row.path for row in found.tensors] == ["unet/a", "unet/b"]
     assert NoteKind.MISSING_PART not in kinds(found)
+
+
+def test_very_many_parts_are_looked_up_once(tmp_path: Path) -> None:
+    named = {f"part{number}": ["diffusers", "X"] for number in range(3_000)}
+    parts = {"unet": {SAFE: model(a=(2,), b=(3,)), **{f"{number}.txt": b"" for number in range(500)}}}
+    folder = Folder(str(tmp_path), str(pipeline(tmp_path, parts, **named)))
+    seen = 0
+
+    class Sizes(dict[str, int]):
+        def __iter__(self) -> Iterator[str]:
+            nonlocal seen
+            seen += len(self)
+            return super().__iter__()
+
+    folder.sizes = Sizes(folder.sizes)
+    assert len(list(Diffusers().find(folder, DEFAULT_LIMITS))) == 3_001
+    assert 0 < seen <= 10 * len(folder.sizes)
 
 
 def test_a_part_without_files_stops_the_loader(tmp_path: Path) -> None:
