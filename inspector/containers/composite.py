@@ -64,7 +64,7 @@ def names_below(folder: Folder) -> dict[str, list[str]]:
 
 
 def weights_in(name: str, below: str, files: Iterable[str]) -> Branch | None:
-    """Return the file of weights, of these in a subfolder, that `from_pretrained` takes; None where there is none.
+    """Return which of the files in a folder `from_pretrained` takes for its weights; None for none.
 
     It takes safetensors before pickles and looks for no variant that it is not told of. diffusers looks for
     an index first, transformers for a single file.

@@ -70,6 +70,15 @@ class Extent(NamedTuple):
     swap: int = 1
 
 
+class OwnLoader(NamedTuple):
+    """What loads a file that others of its format are not loaded by."""
+
+    call: str  # as code that a path in parentheses follows
+    names: tuple[str, ...]  # what that is asked for by name
+    is_compiled: bool = False  # whether all that it loads is machine code
+    made_for: str = ""  # what machine code that it runs was compiled for, as far as the file says
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
     """One checkpoint, taken apart."""
@@ -108,6 +117,7 @@ class Container:
     # the way to a tensor is its name. None where it does not.
     declared: Mapping[int, Declared] | None = None
     code_devices: tuple[CodeDevice, ...] = ()  # the devices that code in the file makes tensors on
+    own_loader: OwnLoader | None = None  # None where that of the format loads it
 
     @property
     def objects(self) -> tuple[tuple[Stream, str], ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from typing import NamedTuple, cast
 
 from inspector.containers.base import Cannot, Format, no_copy_of
@@ -24,11 +25,13 @@ from inspector.containers.dcp_metadata import (
 )
 from inspector.containers.element_types import ITEMSIZES
 from inspector.containers.folder import Folder, leads_out
-from inspector.containers.gathered import tile
+from inspector.containers.gathered import ZSTD, tile
 from inspector.containers.notes import AMBIGUOUS, Note, NoteKind, are_files, listed, shown
+from inspector.containers.packed import inflated_part, inflated_start
+from inspector.containers.packings import can_open_zstd
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId, parse_storage_id, rename_storage
 from inspector.containers.programs import Programs
-from inspector.containers.source import Source, Window
+from inspector.containers.source import BytesSource, Source, Window
 from inspector.containers.zip.archive import read_torchzip
 from inspector.containers.zip.directory import (
     END,
@@ -158,8 +161,17 @@ class Values:
         self._limits = replace(limits, text_nbytes=_MOST_PICKLE_NBYTES, pickle_nbytes=_MOST_PICKLE_NBYTES)
         self._progress = progress
 
-    def read(self, source: Source, part: int, offset: int, nbytes: int, name: str) -> Value:
-        """Return a value."""
+    def read(
+        self,
+        source: Source,
+        part: int,
+        offset: int,
+        nbytes: int,
+        name: str,
+        *,
+        is_inflated: bool = False,
+    ) -> Value:
+        """Return a value; what its tensors hold is nowhere in the file where that had to be inflated."""
         window = Window(source, offset, nbytes)
         try:
             container = read_torchzip(window, self._limits, self._progress)
@@ -170,7 +182,7 @@ class Values:
         for storage_id, stored in _renamed(container, name, self._taken):
             self.storage_ids[storage_id.key] = storage_id
             if stored is not None:
-                place = None if stored.offset is None else stored.offset + offset
+                place = None if stored.offset is None or is_inflated else stored.offset + offset
                 self.stored[storage_id.key] = StoredBytes(part, place, stored.nbytes)
         return container.root
 
@@ -201,7 +213,9 @@ METADATA, SHARD = ".metadata", ".distcp"
 _LOADER = "torch.distributed.checkpoint.FileSystemReader"
 _DECIDES = "the tensors that it is loaded into decide"
 _MOST_OTHERS, _MOST_CHUNKS = 64, 1_000  # a chunk takes half a millisecond
-_LATE = frozenset({"safetensors", "transformed"})  # what came later than the restriction of chunks
+_ZSTD = ("stream.zstd/1",)  # `ZStandard` in torch's `checkpoint/_extension.py`
+_ZSTD_HEAD_NBYTES = 1 << 18
+_LATE = frozenset({"safetensors", "transformed", ZSTD})  # what came later than the restriction of chunks
 _HARMLESS = OWN_NAMES | {"torch.Size", "torch.serialization._get_layout"}
 _MORE_VALUES, _MOST_VALUES = 2, 8_000_000  # a tensor of two chunks is 80 of them
 _NO_ZIP = "UnpicklingError: Weights only load failed."
@@ -292,6 +306,7 @@ class _Joining:
         self._values = Values(files.programs, limits, progress, set(names))
         self._numbers: dict[str, int] = {}
         self._packings: dict[str, str] = {}
+        self._are_zips: dict[str, bool] = {}
         self._gathered: dict[str, Gathered] = {}
         self._storage_ids: dict[str, StorageId] = {}
         self._stored: dict[str, StoredBytes] = {}
@@ -369,13 +384,27 @@ class _Joining:
             (self._outside if leads_out(info.path) else self._missing)[info.path.removeprefix("./")] = None
             return _Place(-1)
         number = self._numbers.setdefault(name, len(self._numbers))
-        if info.transforms:
+        is_zstd = info.transforms == _ZSTD and can_open_zstd()
+        if info.transforms and not is_zstd:
             self._transforms.update(dict.fromkeys(info.transforms))
             return _Place(number, "transformed", name)
         if info.offset + info.length > self._files.sizes[name]:
             self._short[name] = None
             return _Place(-1, file=name)
+        if is_zstd:
+            is_zip = self._are_zips.setdefault(name, self._is_zip_in_zstd(name, info))
+            return _Place(number, ZSTD, name) if is_zip else _Place(-1, file=name)
         return _Place(number, self._packing(name, info.offset), name)
+
+    def _is_zip_in_zstd(self, name: str, info: Stored) -> bool:
+        """Return whether the parts of a file that zstd compressed are zips: torch misplaces all others."""
+        if name in self._are_zips:
+            return self._are_zips[name]
+        with suppress(CheckpointError):
+            head = self._source(name).read_upto(info.offset, min(info.length, _ZSTD_HEAD_NBYTES))
+            found = inflated_start(BytesSource(head, name), len(LOCAL_SIGNATURE))
+            return found == LOCAL_SIGNATURE
+        return False
 
     def _packing(self, name: str, offset: int) -> str:
         """Return what the tensors of a file are packed in: the same for all of them."""
@@ -412,14 +441,20 @@ class _Joining:
             if self._files.leads_elsewhere(info.path):
                 programs.miss(shown(name), "it is in a file that is not within the folder")
             return unread
-        if place.packing:
+        if place.packing not in {"", ZSTD}:
             programs.miss(shown(name), "it is packed in a way that is not undone here")
             return unread
         nbytes = min(info.length, self._files.sizes[place.file] - info.offset)
         if nbytes < info.length:
             programs.miss(shown(name), "its file is cut off")
         try:
-            found = self._values.read(self._source(place.file), place.part, info.offset, max(nbytes, 0), name)
+            source, offset, nbytes = self._source(place.file), info.offset, max(nbytes, 0)
+            if place.packing:
+                source = inflated_part(source, offset, nbytes, _MOST_PICKLE_NBYTES)
+                offset, nbytes = 0, source.nbytes
+            found = self._values.read(
+                source, place.part, offset, nbytes, name, is_inflated=bool(place.packing)
+            )
         except CancelledError:
             raise
         except CheckpointError as error:
@@ -457,7 +492,7 @@ class _Joining:
         place = self._place(info)
         if known is None:  # values stand before the tensors, and are files of torch.save whatever those are
             self._packings.pop(name, None)
-        return place._replace(packing="transformed" if info.transforms else "")
+        return place._replace(packing=place.packing if info.transforms else "")
 
     def _refusal(self) -> str:
         if self._missing:
@@ -466,7 +501,8 @@ class _Joining:
         if self._short or self._unread:
             return _TORN
         # Its reader asks torch.load for each tensor, whatever the writer was told.
-        return _NO_ZIP if "safetensors" in self._packings.values() else ""
+        is_other = "safetensors" in self._packings.values() or not all(self._are_zips.values())
+        return _NO_ZIP if is_other else ""
 
     # --- notes ----------------------------------------------------------------------------------------------
 

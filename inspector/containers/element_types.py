@@ -87,7 +87,24 @@ GGML_TYPES: dict[int, BlockType] = {
     34: BlockType("tq1_0", 256, 54),
     35: BlockType("tq2_0", 256, 66),
     39: BlockType("mxfp4", 32, 17),
+    40: BlockType("nvfp4", 64, 36),
+    41: BlockType("q1_0", 128, 18),
 }
+
+NOT_DEQUANTIZED = frozenset({"q8_1", "q8_k", "q1_0"})
+"""Blocks that `gguf.dequantize` of gguf 0.19 does not know."""
+_UNKNOWN = "ggml_type_"
+
+
+def unknown_ggml_type(number: int) -> BlockType:
+    """Return a type that is newer than the table: nobody knows how many bytes its blocks have."""
+    return BlockType(f"{_UNKNOWN}{number}", 0, 0)
+
+
+def is_of_unknown_size(dtype: str) -> bool:
+    """Return whether a tensor of a type takes as many bytes as its storage has, as far as is known."""
+    return dtype.startswith(_UNKNOWN)
+
 
 BLOCKS = {one.name: one for one in GGML_TYPES.values() if one.numel > 1}
 """The types that torch has not, by name."""

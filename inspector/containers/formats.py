@@ -5,10 +5,12 @@ A new format is a class in a module of its own (see `base.Format`), an entry her
 
 from __future__ import annotations
 
+import os.path
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from inspector.containers.base import Cannot, Entry, Format, Step
-from inspector.containers.source import Source
+from inspector.containers.source import FileSource, Source
 from inspector.containers.torch_zip import ARCHIVES
 from inspector.errors import NotACheckpointError, PlanError
 from inspector.limits import DEFAULT_LIMITS, Limits
@@ -28,6 +30,8 @@ __all__ = [
     "format_of",
     "refuse_step",
 ]
+
+_GRAPH_NBYTES = 4096
 
 FILES: tuple[Entry, ...] = (
     Entry("zip", "torch_zip:TorchZip"),
@@ -87,12 +91,26 @@ def find_format(source: Source, limits: Limits = DEFAULT_LIMITS, progress: Progr
 
     refuse_lookalike(source)
     if found is None:
+        _refuse_weights(source)
         raise NotACheckpointError(
             f"this is not a checkpoint of torch.save{packed_with(source)}",
             where=source.path,
             remedy="check where it comes from, or fetch it again",
         )
     return found
+
+
+def _refuse_weights(source: Source) -> None:
+    """Refuse weights whose graph lies beside them in a file of their name."""
+    stem, suffix = os.path.splitext(source.path)  # noqa: PTH122 - a text
+    if suffix != ".bin" or not os.path.isfile(f"{stem}.xml"):  # noqa: PTH113 - a text
+        return
+    from inspector.containers.lookalikes import name_weights  # noqa: PLC0415 - as above
+
+    with suppress(OSError), FileSource(f"{stem}.xml") as graph:
+        error = name_weights(source.path, graph.read_upto(0, _GRAPH_NBYTES))
+        if error is not None:
+            raise error
 
 
 def _find_folder_format(folder: Folder) -> Format:

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 from inspector.containers.container import Chunk, Gathered, Place
 from inspector.containers.notes import AMBIGUOUS
+from inspector.containers.packed import inflated_part
 from inspector.containers.persistent_ids import parse_storage_id
 from inspector.containers.rebuilds import VIEWS
 from inspector.containers.safetensors import CODES
@@ -380,6 +381,9 @@ UNPACKERS: dict[str, Unpack] = {
 # --- reading ------------------------------------------------------------------------------------------------
 
 
+ZSTD = "zstd"
+"""What a chunk is packed in that is compressed by itself: a zip is in it."""
+_MOST_AROUND = 1 << 20  # of what is written around the elements of a chunk
 _AHEAD_NBYTES = 1 << 20
 _ALL_AHEAD_NBYTES = 32 << 20
 _LEAST_AHEAD_NBYTES = 1 << 12
@@ -403,6 +407,7 @@ class GatheredReader:
         )
         self._places: dict[Chunk, Place] = {}
         self._windows: dict[Chunk, tuple[int, bytes]] = {}
+        self._inflated: dict[Chunk, Source] = {}
 
     def read(self, offset: int, nbytes: int) -> bytes:
         """Return exactly so many bytes of the whole."""
@@ -413,6 +418,8 @@ class GatheredReader:
 
         None where they are not in the order of the whole, or in so small runs that reading is faster.
         """
+        if any(chunk.packing == ZSTD for chunk in self._gathered.chunks):
+            return None
         axis = self._tiling.axis
         if axis > 0 or any(self._place(chunk).strides for chunk in self._tiling.cells.get((), ())):
             return None
@@ -437,7 +444,20 @@ class GatheredReader:
         return window[start - first : start - first + nbytes]
 
     def _read(self, chunk: Chunk, start: int, nbytes: int) -> bytes:
-        return self._part(chunk.part).read(self._place(chunk).offset + start, nbytes)
+        return self._source(chunk).read(self._place(chunk).offset + start, nbytes)
+
+    def _source(self, chunk: Chunk) -> Source:
+        """Return what a chunk is read from: of one that is compressed by itself, its inside."""
+        if chunk.packing != ZSTD:
+            return self._part(chunk.part)
+        found = self._inflated.get(chunk)
+        if found is None:
+            most = chunk.numel * self._gathered.itemsize + _MOST_AROUND
+            if sum(one.nbytes for one in self._inflated.values()) + most > _MOST_LINED:
+                self._inflated.clear()
+            found = inflated_part(self._part(chunk.part), chunk.offset, chunk.length, most)
+            self._inflated[chunk] = found
+        return found
 
     def _lined(self, chunk: Chunk, nbytes: int) -> bytes:
         """Return all elements of a chunk in the order of rows, where they are stored in another one."""
@@ -458,6 +478,8 @@ class GatheredReader:
         if place is None:
             if chunk.part < 0:
                 raise DamagedError("a file is missing that part of a tensor is in", where=self._gathered.name)
-            unpack = UNPACKERS[chunk.packing]
-            place = self._places[chunk] = unpack(self._part(chunk.part), self._gathered, chunk)
+            source, inside = self._source(chunk), chunk
+            if chunk.packing == ZSTD:
+                inside = chunk._replace(offset=0, length=source.nbytes, packing="zip")
+            place = self._places[chunk] = UNPACKERS[inside.packing](source, self._gathered, inside)
         return place

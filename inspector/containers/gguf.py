@@ -7,6 +7,7 @@ them. Nothing in such a file is a program, and nothing says a device.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from inspector.containers.base import Cannot, Find, Format
 from inspector.containers.codings import PLAIN, coded
 from inspector.containers.container import Container, Extent, StoredBytes, losses
-from inspector.containers.element_types import GGML_TYPES, BlockType
+from inspector.containers.element_types import GGML_TYPES, BlockType, unknown_ggml_type
 from inspector.containers.notes import shown
 from inspector.containers.persistent_ids import NO_DEVICE, StorageId
 from inspector.containers.source import Source
@@ -150,16 +151,17 @@ def _entry(cursor: _Cursor) -> _Entry:
         raise ContainerError(f"a tensor has {dimensions:,} dimensions", where=where, remedy=_FETCH)
     shape = tuple(cursor.count() for _ in range(dimensions))[::-1]
     number = cursor.count("I")
-    kind = GGML_TYPES.get(number)
-    if kind is None:
-        raise ContainerError(
-            f"a tensor has the type {number}, which is not known here",
-            where=where,
-            remedy="look for a newer version of this program",
-        )
+    kind = GGML_TYPES.get(number) or unknown_ggml_type(number)
     if prod(shape) > _MOST:
         raise ContainerError("a tensor has more elements than can be counted", where=where, remedy=_FETCH)
     return _Entry(name, kind, shape, cursor.count())
+
+
+def _gap_behind(offset: int, ends: list[int], nbytes: int) -> int:
+    """Return how many bytes there are from a tensor to the next, or to the end of the file."""
+    at = bisect_right(ends, offset)
+    end = ends[at] if at < len(ends) else nbytes
+    return max(min(end, nbytes) - offset, 0)
 
 
 def _container(
@@ -176,10 +178,16 @@ def _container(
     stored: dict[str, StoredBytes] = {}
     extents: dict[str, Extent] = {}
     pairs: list[tuple[Value, Value]] = []
+    ends = sorted({entry.offset for entry in entries})
+    unknown: dict[str, None] = {}
     for number, entry in enumerate(entries):
         key, kind = str(number), entry.kind
         numel = prod(entry.shape)
-        nbytes = -(-numel // kind.numel) * kind.nbytes
+        if kind.numel:
+            nbytes = -(-numel // kind.numel) * kind.nbytes
+        else:  # up to the next tensor, with what fills the gap before it
+            nbytes = _gap_behind(entry.offset, ends, source.nbytes - start)
+            unknown[kind.name.rpartition("_")[2]] = None
         is_plain = kind.numel == 1
         own = (kind.name, kind.nbytes, numel, False) if is_plain else ("uint8", 1, nbytes, True)
         storage_ids[key] = StorageId(key, own[0], own[1], NO_DEVICE, own[2], untyped=own[3], view=None)
@@ -202,6 +210,7 @@ def _container(
         stored=stored,
         versions=(("gguf", f"{version}{order}"),),
         notes=tuple(losses(storage_ids, stored)),
+        refusal=f"ValueError: {next(iter(unknown))} is not a valid GGMLQuantizationType" if unknown else "",
     )
     return container, extents
 

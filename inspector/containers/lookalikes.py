@@ -65,6 +65,14 @@ _MESSAGE = re.compile(rb'"(?:message|error|detail|error_description|reason)"\s*:
 _XML_MESSAGE = re.compile(rb"<(?:Message|Code)>(.*?)</", re.DOTALL)
 _YAML_LINE = re.compile(rb"---|%YAML|#|\s*- |\s*[\w./-]+:(\s|$)")
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f-\x9f]")
+_OPENVINO = re.compile(rb"(<\?xml[^>]*\?>)?\s*<net\s[^>]*name=")
+_OPENVINO_GRAPH = "the graph of an OpenVINO model"
+_RUN_OPENVINO = "compile it with openvino.Core().compile_model and the name of its .xml; torch cannot read it"
+_LOAD_XGBOOST = "load it with xgboost.Booster(model_file=...); it holds trees, which torch does not run"
+_LOAD_LIGHTGBM = "load it with lightgbm.Booster(model_file=...); it holds trees, which torch does not run"
+_RESTORE_ORBAX = "restore its folder with orbax.checkpoint, as JAX programs do; torch cannot read it"
+_OPEN_ZARR = "open its folder with zarr.open; torch cannot read it"
+_RUN_PADDLE = "load it with paddle.inference or paddle.jit.load; torch cannot read it"
 _SOURCE = re.compile(rb"#!|import \w|from \w[\w.]* import |def \w|class \w|\"\"\"|# -\*- coding")
 
 
@@ -123,11 +131,53 @@ def _xml(look: Look) -> Text | None:
     start = look.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith((b"<?xml", b"<Error>")):
         return None
+    if _OPENVINO.match(start):
+        return Text("openvino", _OPENVINO_GRAPH, _RUN_OPENVINO)
     messages = [_quoted(found[1]) for found in _XML_MESSAGE.finditer(look.head[:_MOST_ERROR_NBYTES])][:2]
     if b"<Error>" in look.head:
         said = f" that says {', '.join(messages)}" if messages else ""
         return Text("xml-error", f"an error message of a storage service{said}", _GET_FILE)
     return Text("xml", "an XML document", _GET_FILE)
+
+
+class JsonLookalike(NamedTuple):
+    """One row: how to tell a JSON document by its beginning."""
+
+    form: str
+    matches: Callable[[bytes], bool]
+    what: str
+    remedy: str
+
+
+def _holds_json(pattern: bytes) -> Callable[[bytes], bool]:
+    compiled = re.compile(pattern)
+    return lambda start: compiled.search(start) is not None
+
+
+JSON_LOOKALIKES: tuple[JsonLookalike, ...] = (
+    JsonLookalike(
+        "xgboost-json", _holds_json(rb'\A\{\s*"learner"\s*:\s*\{'), "an XGBoost model (JSON)", _LOAD_XGBOOST
+    ),
+    JsonLookalike(
+        "lightgbm-json",
+        _holds_json(rb'\A\{\s*"name"\s*:\s*"tree",\s*"version"\s*:\s*"v\d'),
+        "a LightGBM model as dump_model prints it, which LightGBM itself does not load",
+        "save it again with save_model, and load that with lightgbm.Booster(model_file=...)",
+    ),
+    JsonLookalike(
+        "zarr-json", _holds_json(rb'"zarr_format"\s*:\s*[23]'), "a part of a Zarr store", _OPEN_ZARR
+    ),
+    JsonLookalike(
+        "orbax-json", _holds_json(rb'\A\{\s*"tree_metadata"'), "a part of an Orbax checkpoint", _RESTORE_ORBAX
+    ),
+    JsonLookalike(
+        "paddle-json",
+        _holds_json(rb'\A\{\s*"base_code"\s*:\s*\{\s*"magic"\s*:\s*"pir"'),
+        "the program of a Paddle inference model",
+        _RUN_PADDLE,
+    ),
+)
+"""Models of other programs that are JSON."""
 
 
 def _json(look: Look) -> Text | None:
@@ -137,6 +187,9 @@ def _json(look: Look) -> Text | None:
     if b'"weight_map"' in start:
         remedy = "open the files that it lists, which lie beside it"
         return Text("shard-index", "the index of a model in several files", remedy)
+    row = next((row for row in JSON_LOOKALIKES if row.matches(start)), None)
+    if row is not None:
+        return Text(row.form, row.what, row.remedy)
     message = _MESSAGE.search(start) if look.nbytes <= _MOST_ERROR_NBYTES else None
     if message is not None:
         what = f"an error message (JSON) that says {_quoted(message[1])}"
@@ -197,6 +250,19 @@ _FETCH = "fetch or copy it again"
 _TF_INDEX = re.compile(rb"\0\0[\x06-\x20]\x08[\x01-\x7f](\x10\x01)?\x1a\x02\x08\x01", re.DOTALL)
 _ONNX = re.compile(rb"\x08[\x01-\x1f](\x12[\x01-\x40][\w .+-]+[\x1a\x22\x28\x32\x3a\x42]|[\x3a\x42])")
 
+_VARINT = rb"[\x80-\xff]{0,4}[\x00-\x7f]"
+_COREML = re.compile(
+    rb"\x08[\x01-\x1f]\x12" + _VARINT + rb"\x0a" + _VARINT + rb"\x0a[\x01-\x7f][\w.]{1,127}"
+    rb"(\x12[\x01-\x7f][^\x1a]{1,127})?\x1a[\x00-\x7f][\x0a\x12\x1a\x22\x2a\x32]"
+)
+_FLAX = re.compile(
+    rb"(?:[\x80-\x8f]|\xde..|\xdf....)[\xa1-\xbf\xd9].{1,4000}?(?:\xc7.|\xc8..|\xc9....)\x01\x93[\x90-\x9f\xdc]",
+    re.DOTALL,
+)
+_MATLAB = (b"MATLAB 5.0 MAT-file", b"MATLAB 7.3 MAT-file")
+_CASTAGNOLI = 0x82F63B78  # the polynomial of CRC-32C
+_ENGINES = (b"ftrt", b"ptrt")
+
 Test = Callable[[Look], bool]
 
 
@@ -227,6 +293,27 @@ def _named(*suffixes: str) -> Test:
 def _is_tar(look: Look) -> bool:
     """Match any tar archive; those that torch 0.1 wrote were matched before."""
     return look.head[257:262] == b"ustar"
+
+
+def _is_tensorrt(look: Look) -> bool:
+    """Match an engine, also behind the length of a JSON text and that, as Ultralytics writes it."""
+    start = 4 + int.from_bytes(look.head[:4], "little") if look.head[4:5] == b"{" else 0
+    return look.head[start : start + 4] in _ENGINES
+
+
+def _is_tfrecord(look: Look) -> bool:
+    """Match a record: its length, and a checksum of that (`tensorflow/core/lib/io/record_writer.cc`)."""
+    length = look.head[:8]
+    if len(look.head) < 12 or int.from_bytes(length, "little") > look.nbytes:
+        return False
+    crc = (1 << 32) - 1
+    for byte in length:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (_CASTAGNOLI if crc & 1 else 0)
+    crc ^= (1 << 32) - 1
+    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & ((1 << 32) - 1)
+    return masked == int.from_bytes(look.head[8:12], "little")
 
 
 def _is_zeros(look: Look) -> bool:
@@ -260,6 +347,20 @@ LOOKALIKES: tuple[Lookalike, ...] = (
         "load it with keras.models.load_model, or look inside with h5py",
     ),
     Lookalike("tflite", lambda look: look.head[4:8] == b"TFL3", "a TensorFlow Lite model", _CONVERT),
+    # Model{specificationVersion, description: {input: {name, type ...
+    Lookalike(
+        "coreml",
+        lambda look: _COREML.match(look.head) is not None or look.name.lower().endswith(".mlmodel"),
+        "a Core ML model",
+        "it is for Apple's Core ML, not for torch",
+    ),
+    # flatbuffers with the identifier of schema/program.fbs
+    Lookalike(
+        "executorch",
+        _has(rb".{4}ET[0-9]{2}"),
+        "an ExecuTorch program (.pte)",
+        "run it with executorch.runtime; torch.load cannot read it",
+    ),
     # SavedModel{saved_model_schema_version: 1, meta_graphs: {meta_info_def: ...
     Lookalike(
         "tf-savedmodel",
@@ -274,7 +375,6 @@ LOOKALIKES: tuple[Lookalike, ...] = (
         "a part of a TensorFlow checkpoint",
         "load it with tf.train.load_checkpoint by the name without .index or .data-...; torch cannot read it",
     ),
-    Lookalike("coreml", _named(".mlmodel"), "a Core ML model", "it is for Apple's Core ML, not for torch"),
     # ModelProto{ir_version, producer_name | graph | opset_import | domain ...
     Lookalike(
         "onnx",
@@ -289,9 +389,41 @@ LOOKALIKES: tuple[Lookalike, ...] = (
         "a frozen TensorFlow graph",
         _CONVERT,
     ),
+    Lookalike("tensorrt", _is_tensorrt, "a TensorRT engine", "load it with the TensorRT runtime"),
     Lookalike(
-        "tensorrt", _begins(b"ftrt", b"ptrt"), "a TensorRT engine", "load it with the TensorRT runtime"
+        "lightgbm", _begins(b"tree\nversion=v", b"tree\r\nversion=v"), "a LightGBM model", _LOAD_LIGHTGBM
     ),
+    # UBJSON, and the format before it
+    Lookalike(
+        "xgboost",
+        _begins(b"{L\0\0\0\0\0\0\0\x07learner{", b"binf"),
+        "an XGBoost model",
+        _LOAD_XGBOOST,
+    ),
+    Lookalike(
+        "matlab",
+        lambda look: look.head.startswith(_MATLAB) or look.name.lower().endswith(".mat"),
+        "data of MATLAB (.mat)",
+        "read it with scipy.io.loadmat, or with h5py where MATLAB 7.3 wrote it",
+    ),
+    # ProgramDesc{blocks: {idx: 0, parent_idx: -1 ...
+    Lookalike(
+        "paddle-program",
+        _has(rb"\x0a[\x80-\xff]{1,4}[\x00-\x7f]\x08\x00\x10\xff{9}\x01"),
+        "the program of a Paddle inference model",
+        _RUN_PADDLE,
+    ),
+    # the version of the tensor, its levels, its version again, and TensorDesc{data_type, dims
+    Lookalike(
+        "paddle-parameters",
+        _has(rb"\0{16}[\x02-\x40]\0{3}\x08[\x00-\x20]\x10"),
+        "the parameters of a Paddle inference model",
+        _RUN_PADDLE,
+    ),
+    Lookalike(
+        "tfrecord", _is_tfrecord, "records of TensorFlow (TFRecord)", "read them with tf.data.TFRecordDataset"
+    ),
+    Lookalike("ocdbt", _begins(b"\x0c\xdb\x3a\x2a"), "a part of an Orbax checkpoint", _RESTORE_ORBAX),
     Lookalike(
         "torch7",
         _begins(b"\4\0\0\0\1\0\0\0\3\0\0\0V 1"),
@@ -299,7 +431,13 @@ LOOKALIKES: tuple[Lookalike, ...] = (
         "read it with the package torchfile",
     ),
     Lookalike("mxnet", _begins(b"\x12\x01\0\0\0\0\0\0"), "parameters of MXNet", _CONVERT),
-    Lookalike("msgpack", _named(".msgpack"), "weights of Flax or another msgpack file", _CONVERT),
+    # a map with an extension of type 1, which is (shape, name of a dtype, bytes): flax/serialization.py
+    Lookalike(
+        "msgpack",
+        lambda look: _FLAX.match(look.head) is not None or look.name.lower().endswith(".msgpack"),
+        "weights of Flax or another msgpack file",
+        "read it with flax.serialization.msgpack_restore; torch cannot read it",
+    ),
     Lookalike(
         "pytorch-preview",
         _begins(b"PYTORCH1"),
@@ -472,7 +610,38 @@ UNPACKED = "unpacked"
 _PICKLE = "data.pkl"
 _PARTS = frozenset({_PICKLE, "version"})
 _MOST_SIZES = 200
+_MOST_DEEP = 3
 _CHECKPOINTS = (".pth", ".pt", ".ckpt", ".bin", ".pth.tar")
+
+
+FOLDER_LOOKALIKES: tuple[ZipLookalike, ...] = (
+    ZipLookalike(
+        "savedmodel-folder",
+        _ending("saved_model.pb"),
+        "a TensorFlow SavedModel",
+        "load it with tf.saved_model.load; torch cannot read it",
+    ),
+    ZipLookalike(
+        "orbax-folder",
+        lambda names: "_CHECKPOINT_METADATA" in names or {"_METADATA", "manifest.ocdbt"} <= names,
+        "an Orbax checkpoint",
+        "restore it with orbax.checkpoint, as JAX programs do; torch cannot read it",
+    ),
+    ZipLookalike(
+        "zarr-folder",
+        lambda names: not names.isdisjoint({"zarr.json", ".zgroup", ".zarray", ".zmetadata"}),
+        "a Zarr store",
+        "open it with zarr.open; torch cannot read it",
+    ),
+    ZipLookalike(
+        "coreml-folder",
+        lambda names: "coremldata.bin" in names or {"Manifest.json", "Data"} <= names,
+        "a Core ML model",
+        "it is for Apple's Core ML, not for torch",
+    ),
+    ZipLookalike("paddle-folder", _ending(".pdmodel", ".pdiparams"), "a Paddle inference model", _RUN_PADDLE),
+)
+"""Folders of other programs, by the names in them."""
 
 
 def name_folder(path: str) -> NotACheckpointError:
@@ -482,6 +651,9 @@ def name_folder(path: str) -> NotACheckpointError:
     if inner is not None:
         what = "this is an unpacked checkpoint: a folder, where torch.load needs the archive"
         return NotACheckpointError(what, where=path, remedy=pack_again(inner), form=UNPACKED)
+    row = _foreign_folder(path, names)
+    if row is not None:
+        return NotACheckpointError(f"this is {row.what}", where=path, remedy=row.remedy, form=row.form)
     largest = _largest_checkpoint(path, names)
     such_as = f", such as {file_word(largest)}" if largest else ""
     return NotACheckpointError(
@@ -489,6 +661,17 @@ def name_folder(path: str) -> NotACheckpointError:
         where=path,
         remedy=f"give the path of a file in it{such_as}",
     )
+
+
+def _foreign_folder(path: str, names: frozenset[str]) -> ZipLookalike | None:
+    """Return what a folder is, or the only one in it: Orbax numbers the steps of a run."""
+    for _ in range(_MOST_DEEP):
+        row = next((row for row in FOLDER_LOOKALIKES if row.matches(names)), None)
+        inner = _folders(path, names)
+        if row is not None or not inner:
+            return row
+        path, names = inner[0], _names(inner[0])
+    return None
 
 
 def is_part(path: str) -> bool:
@@ -575,6 +758,14 @@ def refuse_lookalike(source: Source) -> None:
         return
     error.what += packed_with(source)
     raise error
+
+
+def name_weights(path: str, graph: bytes) -> NotACheckpointError | None:
+    """Return that a file holds the weights of OpenVINO, which have no mark, by the graph beside them."""
+    if _OPENVINO.match(graph) is None:
+        return None
+    what = "this holds the weights of an OpenVINO model"
+    return NotACheckpointError(what, where=path, remedy=_RUN_OPENVINO, form="openvino-weights")
 
 
 def packed_with(source: Source) -> str:

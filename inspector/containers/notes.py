@@ -105,6 +105,10 @@ class NoteKind(Enum):
     SEVERAL_PICKLES = "{} pickles stand one behind the other; each pickle.load reads one of them."
     BEHIND_PICKLE = "{} more bytes follow the pickle, which are no pickle; pickle.load ignores them."
     BEHIND_ARRAY = "{} more bytes follow the array; numpy.load reads the array alone."
+    UNTYPED = (
+        "NumPy has no name for the elements of {}. As JAX writes arrays, with ml_dtypes, they are probably "
+        "{}; the file does not say."
+    )
     SWAPPED = (
         "Numbers stand with their most significant byte first, which torch.from_numpy refuses; a copy "
         "turns them round."

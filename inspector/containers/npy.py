@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import NamedTuple
 
 from inspector.containers.base import Cannot, Find, Format
 from inspector.containers.codings import PLAIN, coded
 from inspector.containers.container import Container, Extent, StoredBytes, losses
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.notes import Note, NoteKind, listed
 from inspector.containers.numpy_types import (
+    UNKNOWN_TO_NUMPY,
+    VOIDS,
     ArrayType,
     array_call,
     contiguous_stride,
@@ -121,6 +123,8 @@ class Arrays:
         self.storage_ids: dict[str, StorageId] = {}
         self.stored: dict[str, StoredBytes] = {}
         self.extents: dict[str, Extent] = {}  # of bytes that do not stand in the file as they are meant
+        self.untyped: dict[str, list[str]] = {}  # the names of arrays by the code of elements without a type
+        self.unreadable = ""  # the code of a type that NumPy writes and does not read
         self.is_swapped = False  # whether numbers of any stand the other way round, which torch does not take
         self._limits = limits
 
@@ -128,6 +132,10 @@ class Arrays:
         """Return an array as a value."""
         kind = header.type
         nbytes = kind.nbytes * prod(header.shape)
+        if kind.code in VOIDS:
+            self.untyped.setdefault(kind.code, []).append(key)
+        if kind.code in UNKNOWN_TO_NUMPY:
+            self.unreadable = self.unreadable or f"<{kind.code}"
         if kind.element is None and not kind.fields:
             return array_call(kind, header.shape, Blob("buffer", 0, nbytes))
         if len(self.storage_ids) >= self._limits.storages:
@@ -143,6 +151,20 @@ class Arrays:
             )
         stride = contiguous_stride(header.shape, is_fortran=header.is_fortran) if not kind.shape else None
         return StoredTensor(key, kind.element.dtype, (*header.shape, *kind.shape), stride)
+
+    def notes(self) -> Iterator[Note]:
+        """Yield what elements without a type probably are."""
+        for code, names in self.untyped.items():
+            named = "the array" if names == [_KEY] else listed(names)
+            yield Note(NoteKind.UNTYPED, (named, VOIDS[code]))
+
+    def refusal(self) -> str:
+        """Return what NumPy says to a type of ml_dtypes that it wrote; empty where there is none."""
+        return (
+            f"ValueError: descr is not a valid dtype descriptor: {self.unreadable!r}"
+            if self.unreadable
+            else ""
+        )
 
     def _place(self, key: str, kind: ArrayType, place: Extent | None) -> None:
         if place is None:
@@ -209,7 +231,7 @@ def open_npy(source: Source, limits: Limits, progress: Progress) -> tuple[Contai
         stored=arrays.stored,
         versions=(("npy", header.version),),
         notes=tuple(_notes(header, left, arrays)),
-        refusal=_refusal(header, left),
+        refusal=arrays.refusal() or _refusal(header, left),
     )
     return container, arrays
 
@@ -223,7 +245,7 @@ def read_objects(source: Source, start: int, name: str, limits: Limits, progress
 
 
 def _notes(header: Header, left: int, arrays: Arrays) -> list[Note]:
-    notes = losses(arrays.storage_ids, arrays.stored)
+    notes = [*losses(arrays.storage_ids, arrays.stored), *arrays.notes()]
     if arrays.is_swapped:
         notes.append(Note(NoteKind.SWAPPED))
     if header.type.has_objects:

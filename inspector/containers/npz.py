@@ -46,12 +46,12 @@ def open_npz(archive: Archive) -> tuple[Container, Arrays]:
         Dict(reading.pairs),
         arrays.storage_ids,
         Places(arrays.stored),
-        Metadata(),
+        Metadata(refusal=arrays.refusal()),
         flags={
             NoteKind.SHARED_NAME: len(entries) < len(every),
             NoteKind.SWAPPED: arrays.is_swapped,
         },
-        more=reading.notes(),
+        more=(*reading.notes(), *arrays.notes()),
     )
     return container, arrays
 

@@ -19,6 +19,7 @@ from inspector.units import cut_text
 
 # By the code without its byte order: torch's name, bytes of an element, bytes of each number.
 _DTYPES: dict[str, tuple[str, int, int]] = {
+    "f1": ("float8_e5m2", 1, 1),  # of ml_dtypes, which gives this one alone the kind of a float
     "f2": ("float16", 2, 2),
     "f4": ("float32", 4, 4),
     "f8": ("float64", 8, 8),
@@ -34,6 +35,15 @@ _DTYPES: dict[str, tuple[str, int, int]] = {
     "c8": ("complex64", 8, 4),
     "c16": ("complex128", 16, 8),
 }
+
+
+VOIDS = {
+    "V2": "bfloat16",
+    "V1": "a float of 8 bits or fewer, or an integer of 4 or fewer",
+}
+"""What elements without a type probably are: ml_dtypes, which JAX uses, has NumPy write its own so."""
+UNKNOWN_TO_NUMPY = frozenset({"f1", "W4"})
+"""Codes of ml_dtypes that `numpy.load` refuses in the header that `numpy.save` wrote."""
 
 
 class ElementType(NamedTuple):

@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from inspector.containers.inflated import MAGIC, Inflated
-from inspector.containers.source import FileSource, Source, Stamp
+from inspector.containers.source import BytesSource, FileSource, Source, Stamp
 from inspector.errors import DamagedError, TooLargeError
 from inspector.limits import DEFAULT_LIMITS, Limits
 from inspector.overriding import override
@@ -82,6 +82,30 @@ class PackedSource(Source):
     @override
     def close(self) -> None:
         self._packed.close()
+
+
+def inflated_part(source: Source, offset: int, length: int, most: int) -> Source:
+    """Return the inside of a part of a file that is compressed by itself, in memory."""
+    from inspector.containers.packings import packing_of  # noqa: PLC0415 - few files are packed otherwise
+
+    if length > most:
+        raise TooLargeError(f"a part of {length:,} bytes holds more than {most:,}", where=source.path)
+    packed = BytesSource(source.read(offset, length), source.path)
+    packing = packing_of(packed.read_upto(0, _LOOK_NBYTES))
+    if packing is None:
+        raise DamagedError("a part is not compressed as it should be", where=source.path)
+    data = PackedSource(packed, packing=packing).read_upto(0, most + 1)
+    if len(data) > most:
+        raise TooLargeError(f"a part holds more than {most:,} bytes once unpacked", where=source.path)
+    return BytesSource(data, source.path)
+
+
+def inflated_start(source: Source, nbytes: int) -> bytes:
+    """Return the first bytes of the inside of a source; of what is not compressed, its own."""
+    from inspector.containers.packings import packing_of  # noqa: PLC0415 - as above
+
+    packing = packing_of(source.read_upto(0, _LOOK_NBYTES))
+    return (source if packing is None else PackedSource(source, packing=packing)).read_upto(0, nbytes)
 
 
 def unpacked(source: Source, head: bytes, limits: Limits) -> Source:

@@ -234,9 +234,21 @@ def _needing(name: str, module: str, make: str) -> Callable[[Read, Look | None],
     return open_with
 
 
+_ZSTD_MODULES = ("compression.zstd", "backports.zstd")
+
+
+def can_open_zstd() -> bool:
+    """Return whether anything is installed that inflates zstd."""
+    for name in (*_ZSTD_MODULES, "zstandard"):
+        with suppress(ImportError):
+            import_module(name)
+            return True
+    return False
+
+
 def _open_zstd(read: Read, look: Look | None) -> Inside:
     """Open a stream of zstd with Python's own library, where it is new enough, or a package."""
-    for name in ("compression.zstd", "backports.zstd"):
+    for name in _ZSTD_MODULES:
         with suppress(ImportError):
             import_module(name)
             return Forward(read, _imported(name, "ZstdDecompressor"), look)

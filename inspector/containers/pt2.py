@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from inspector.containers.base import Cannot
-from inspector.containers.container import CodeDevice, Container, Declared, StoredBytes
+from inspector.containers.container import CodeDevice, Container, Declared, OwnLoader, StoredBytes
 from inspector.containers.joined import InnerFiles
 from inspector.containers.notes import Note, NoteKind, listed, shown
 from inspector.containers.persistent_ids import StorageId
@@ -175,6 +175,20 @@ _SAMPLES = "data/sample_inputs/"
 _COMPILED = "data/aotinductor/"
 _MACHINE_CODE = (".so", ".o", ".cubin", ".hsaco", ".dll", ".pyd", ".dylib")
 _MOST_JSON_NBYTES = 1 << 26
+# What `load` in `torch/export/__init__.py` returns of all programs, and `load_package` of all models.
+_DEFAULT_MODEL = "model"
+LOAD_ONE = "torch.export.load"
+LOAD_ALL = "torch.export.pt2_archive._package.load_pt2"
+LOAD_COMPILED = "torch._inductor.aoti_load_package"
+LOAD_NAMED = "torch._inductor.package.load_package"
+# What `get_device_information` in `torch/_inductor/codecache.py` says of the machine that compiled.
+_MADE_FOR = ("AOTI_PLATFORM", "AOTI_MACHINE", "AOTI_CPU_ISA", "AOTI_COMPUTE_CAPABILITY")
+_MADE_ON = "AOTI_DEVICE_KEY"
+_METADATA = f"_metadata{_JSON}"
+_MOST_METADATA = 64
+_EXTRA = "extra/"
+_NO_MODEL = "KeyError: 'model'"  # what it says to an archive of nothing but further files
+_NO_PROGRAM = "RuntimeError: We ran into an error when deserializing the saved file."
 
 
 class _Reading(InnerFiles):
@@ -186,6 +200,7 @@ class _Reading(InnerFiles):
         self._owners: dict[str, str] = {}
         self.declared: dict[int, Declared] = {}
         self.devices: list[CodeDevice] = []
+        self.made_for: dict[str, None] = {}
 
     # --- the archive of today -------------------------------------------------------------------------------
 
@@ -372,6 +387,48 @@ class _Reading(InnerFiles):
             return
         self.notes.append(Note(NoteKind.UNREAD_CODE))
 
+    # --- what was compiled ----------------------------------------------------------------------------------
+
+    def own_loader(self) -> OwnLoader | None:
+        """Return what loads the archive where `torch.export.load` does not, or not all of it."""
+        self._read_compiled()
+        made_for = "; ".join(self.made_for)
+        compiled = _folders_in(self._records, _COMPILED)
+        programs = tuple(
+            name[len(_MODELS) : -len(_JSON)] for name in self._records.below(_MODELS) if name.endswith(_JSON)
+        )
+        if compiled and not programs:
+            call = LOAD_COMPILED if _DEFAULT_MODEL in compiled else LOAD_NAMED
+            return OwnLoader(call, compiled, is_compiled=True, made_for=made_for)
+        if programs == (_DEFAULT_MODEL,) and not compiled:
+            return None
+        call = LOAD_ONE if programs == (_DEFAULT_MODEL,) else LOAD_ALL
+        return OwnLoader(call, programs, made_for=made_for) if programs else None
+
+    def has_program(self) -> bool:
+        """Return whether there is anything that a loader returns."""
+        is_there = any(name.endswith(_JSON) for name in self._records.below(_MODELS))
+        return is_there or bool(_folders_in(self._records, _COMPILED))
+
+    def _read_compiled(self) -> None:
+        """Read for which machine the machine code was made."""
+        names = [name for name in self._records.below(_COMPILED) if name.endswith(_METADATA)]
+        for name in names[:_MOST_METADATA]:
+            with suppress(ContainerError):
+                data = self._json(name)
+                found = parse_json(data, name) if data else None
+                device = device_of({"type": _get(found, _MADE_ON)})
+                if device is not None:
+                    self.devices.append(CodeDevice(device, name))
+                said = [one for key in _MADE_FOR if isinstance(one := _get(found, key), str) and one]
+                if said:
+                    self.made_for[" ".join(map(shown, said))] = None
+
+
+def _folders_in(records: Records, folder: str) -> tuple[str, ...]:
+    found = (name[len(folder) :].partition("/") for name in records.below(folder))
+    return tuple(dict.fromkeys(name for name, mark, _ in found if mark and name))
+
 
 def _reach(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
     return sum((size - 1) * step for size, step in zip(shape, stride, strict=True) if size)
@@ -393,7 +450,7 @@ class ExportedProgram(ZipFormat):
 
     name = "pt2"
     what = "a torch.export archive"
-    loader = "torch.export.load"
+    loader = LOAD_ONE
     own = OWN
     cannot = (
         Cannot(
@@ -419,8 +476,13 @@ class ExportedProgram(ZipFormat):
         reading = _Reading(archive)
         is_old = any(name.endswith(_OLD_MODEL) for name in records.names)
         root = Dict(list(reading.old() if is_old else reading.new()))
+        own_loader = None if is_old else reading.own_loader()
         # Python's zipfile reads the older generation
         metadata = Metadata() if is_old else read_metadata(source, records)
+        if not (is_old or metadata.refusal or reading.has_program()):
+            metadata = metadata._replace(
+                refusal=_NO_PROGRAM if next(records.below(_EXTRA), None) is None else _NO_MODEL
+            )
         return assemble(
             archive,
             "pt2",
@@ -433,4 +495,5 @@ class ExportedProgram(ZipFormat):
             data=bytes(reading.large),
             declared=reading.declared,
             code_devices=tuple(dict.fromkeys(reading.devices)),
+            own_loader=own_loader,
         )

@@ -40,32 +40,35 @@ class Code(NamedTuple):
     bits: int
     packed: int = 1  # how many of its elements are one of torch's
     loads: bool = True  # whether `load_file` makes tensors of it
+    since: str = ""  # the first release whose `save_file` and `load_file` do, where not all do
 
 
 CODES: dict[str, Code] = {
     "BOOL": Code("bool", 8),
-    "F4": Code("float4_e2m1fn_x2", 4, packed=2),
+    "F4": Code("float4_e2m1fn_x2", 4, packed=2, since="0.6"),
     "F6_E2M3": Code("float6_e2m3", 6, loads=False),
     "F6_E3M2": Code("float6_e3m2", 6, loads=False),
     "U8": Code("uint8", 8),
     "I8": Code("int8", 8),
     "F8_E5M2": Code("float8_e5m2", 8),
     "F8_E4M3": Code("float8_e4m3fn", 8),
-    "F8_E5M2FNUZ": Code("float8_e5m2fnuz", 8),
-    "F8_E4M3FNUZ": Code("float8_e4m3fnuz", 8),
-    "F8_E8M0": Code("float8_e8m0fnu", 8),
+    "F8_E5M2FNUZ": Code("float8_e5m2fnuz", 8, since="0.8"),
+    "F8_E4M3FNUZ": Code("float8_e4m3fnuz", 8, since="0.8"),
+    "F8_E8M0": Code("float8_e8m0fnu", 8, since="0.6"),
     "I16": Code("int16", 16),
-    "U16": Code("uint16", 16),
+    "U16": Code("uint16", 16, since="0.6"),
     "F16": Code("float16", 16),
     "BF16": Code("bfloat16", 16),
     "I32": Code("int32", 32),
-    "U32": Code("uint32", 32),
+    "U32": Code("uint32", 32, since="0.6"),
     "F32": Code("float32", 32),
-    "C64": Code("complex64", 64),
+    "C64": Code("complex64", 64, since="0.7"),
     "F64": Code("float64", 64),
     "I64": Code("int64", 64),
-    "U64": Code("uint64", 64),
+    "U64": Code("uint64", 64, since="0.6"),
 }
+BY_DTYPE = {row.dtype: (code, row) for code, row in CODES.items() if row.loads}
+"""What it calls torch's types."""
 
 
 # --- the header ---------------------------------------------------------------------------------------------
@@ -443,7 +446,7 @@ class Safetensors(Format):
             if number % _ASK_EACH == 0:
                 work.breathe()
             name, _, shape, begin, end = entry
-            dtype, bits, packed, loads = code
+            dtype, bits, packed, loads, _ = code
             key, nbytes, start = str(number), end - begin if end > begin else 0, data_start + begin
             itemsize = bits * packed // 8
             if loads and nbytes % itemsize == 0:

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from inspector.child import Worker, worker_script
+from inspector.containers.element_types import is_of_unknown_size
 from inspector.containers.numpy_types import ElementType, contiguous_stride, from_buffer, reconstructed
 from inspector.diff.records import Numbers
 from inspector.diff.side import Side
@@ -137,6 +138,8 @@ def elements_of(row: Tensor, marks: Marks = UNMARKED) -> Elements:
     size = PLAIN_ITEMSIZES.get(row.dtype)
     if size is None:  # several elements share a byte
         nbytes, first = (stored_nbytes(row.dtype, count) for count in (prod(row.shape), offset))
+        if is_of_unknown_size(row.dtype):
+            nbytes = row.nbytes
         return Elements(storage, 1, View((nbytes,), (1,), first), 1)
     unit = size // 2 if row.dtype.startswith(_COMPLEX) else size
     signs = tuple(_signs(row, size, unit, marks)) if marks else ()

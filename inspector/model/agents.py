@@ -62,5 +62,7 @@ def algorithm_of(checkpoint: Checkpoint) -> Algorithm | None:
 
 def loader_of(checkpoint: Checkpoint) -> str:
     """Return what loads a file, as code that a path in parentheses follows."""
+    if checkpoint.own_loader is not None:
+        return checkpoint.own_loader.call
     found = algorithm_of(checkpoint) if format_of(checkpoint.format).is_agent else None
     return format_of(checkpoint.format).loader if found is None else f"{found.name}.load"

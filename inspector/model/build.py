@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from math import prod
 
@@ -159,7 +159,7 @@ def build_checkpoint(
         others = read_models_beside(container.path, limits, progress)
     data = container.object_data
     safety = _safety(container, found, work) if container.programs else None
-    inside = tuple(_inside(found, data, limits, progress))
+    inside, imported_inside = _inside(found, data, limits, progress)
     embedded = tuple(path for path, value in found.embedded if holds_checkpoint(value, data))
     kind, module_class = _kind_of_root(container.root), _module_class(container.root)
     tuples = tuple(found.places[id(holder)] for holder in found.holders if isinstance(holder, tuple))
@@ -194,8 +194,10 @@ def build_checkpoint(
         refusal=container.refusal,
         refused=container.refused,
         tied=container.tied,
+        own_loader=container.own_loader,
         parts=container.parts,
         embedded=embedded,
+        imported_inside=tuple(imported_inside),
         stamp=container.stamp,
         is_program=container.declared is not None,
         encodings=tuple(found.encodings),
@@ -309,11 +311,19 @@ def _safety(container: Container, found: Found, work: Work) -> Safety:
     return replace(safety, read_within=within) if within else safety
 
 
-def _inside(found: Found, data: bytes, limits: Limits, progress: Progress) -> Iterator[HiddenDevice]:
+def _inside(
+    found: Found, data: bytes, limits: Limits, progress: Progress
+) -> tuple[list[HiddenDevice], list[tuple[str, str]]]:
+    """Return the devices of files within bytes, and what those import, each with the place of the bytes."""
+    hidden: list[HiddenDevice] = []
+    names: list[tuple[str, str]] = []
     if found.embedded:
-        from inspector.model.inside import devices_inside  # noqa: PLC0415 - few files hold others
+        from inspector.model.inside import files_inside  # noqa: PLC0415 - few files hold others
 
-        yield from (row for row, _ in devices_inside(found, data, limits, progress))
+        for path, _, devices, imported in files_inside(found, data, limits, progress):
+            hidden += [HiddenDevice(path=path, device=one, what=HiddenPlace.NESTED) for one in devices]
+            names += [(path, name) for name in imported]
+    return hidden, names
 
 
 def _in_code(found: CodeDevice) -> HiddenDevice:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from inspector.containers.container import Part
+from inspector.containers.container import OwnLoader, Part
 from inspector.containers.notes import Note
 from inspector.containers.source import Stamp
 from inspector.pickles.oddities import Oddity, OddityKind, StreamFault
@@ -337,7 +337,9 @@ class Checkpoint:
         tied: Names that the file leaves out, each with the name that the same tensor is kept under.
         parts: The files that it consists of, where there are several.
         embedded: Where bytes stand that are a checkpoint of their own, which loading does not open.
+        imported_inside: What those import, each with the place of the bytes.
         stamp: What the file on disk looked like before it was read, or None.
+        own_loader: What loads it in place of the loader of its format.
         is_program: Whether it is one model whose modules are the mappings in it, as in TorchScript: the way
             to a tensor, with dots, is its name in the state dict.
         encodings: How values come out of elements, by the row of the tensor, where not simply by its type.
@@ -363,8 +365,10 @@ class Checkpoint:
     tied: tuple[tuple[str, str], ...] = ()
     parts: tuple[Part, ...] = ()
     embedded: tuple[str, ...] = ()
+    imported_inside: tuple[tuple[str, str], ...] = ()
     stamp: Stamp | None = None
     is_program: bool = False
+    own_loader: OwnLoader | None = None
     encodings: tuple[tuple[int, Encoding], ...] = ()
     tuples: tuple[str, ...] = ()
 

@@ -196,7 +196,7 @@ def _view(row: Tensor) -> object:
 
 
 def _refusal(name: str, row: Tensor) -> str:
-    return refusal_of(name, row.dtype, row.layout, is_stored=row.storage is not None)
+    return refusal_of(name, row.dtype, row.layout, is_stored=row.storage is not None, is_number=not row.shape)
 
 
 def _nbytes(row: Tensor, form: Form) -> int:

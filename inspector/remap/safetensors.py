@@ -16,6 +16,7 @@ from math import prod
 from typing import NamedTuple
 
 from inspector.containers.copying import write_over
+from inspector.containers.safetensors import BY_DTYPE
 from inspector.containers.storage_reader import STEP_NBYTES
 from inspector.model.tensors.dtypes import ITEMSIZES, copy_strided, is_contiguous
 from inspector.model.tensors.views import TensorFacts
@@ -26,28 +27,6 @@ from inspector.remap.forms import LeftOut
 from inspector.remap.objects import tensors_in
 from inspector.remap.storages import Buffered, Stock, read_at
 from inspector.units import cut_text
-
-DTYPES = {
-    "float64": "F64",
-    "float32": "F32",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "int64": "I64",
-    "int32": "I32",
-    "int16": "I16",
-    "int8": "I8",
-    "uint64": "U64",
-    "uint32": "U32",
-    "uint16": "U16",
-    "uint8": "U8",
-    "bool": "BOOL",
-    "complex64": "C64",
-    "float8_e4m3fn": "F8_E4M3",
-    "float8_e4m3fnuz": "F8_E4M3FNUZ",
-    "float8_e5m2": "F8_E5M2",
-    "float8_e5m2fnuz": "F8_E5M2FNUZ",
-}
-"""What safetensors calls torch's types: those that its `torch.py` reads and writes."""
 
 _LENGTH = struct.Struct("<Q")
 _METADATA = "__metadata__"
@@ -108,7 +87,7 @@ def plan_safetensors(
     refusals = [reason for name, fact, value in tensors if (reason := _refusal(name, fact, value))]
     tied = find_tied([(name, _view(fact)) for name, fact, _ in tensors])
     gone = dict(tied)
-    kept = [(name, fact) for name, fact, _ in tensors if name not in gone and fact.dtype in DTYPES]
+    kept = [(name, fact) for name, fact, _ in tensors if name not in gone and fact.dtype in BY_DTYPE]
     # Larger elements first, so that every tensor begins at a multiple of its own.
     kept.sort(key=lambda item: -ITEMSIZES[cast.get(item[1].dtype, item[1].dtype)])
     slots, start = [], 0
@@ -156,19 +135,23 @@ def _view(facts: TensorFacts) -> object:
 
 
 def _refusal(name: str, facts: TensorFacts, value: Value) -> str:
-    what = refusal_of(name, facts.dtype, facts.layout, is_stored=facts.storage is not None)
+    what = refusal_of(
+        name, facts.dtype, facts.layout, is_stored=facts.storage is not None, is_number=not facts.shape
+    )
     return what or (
         f"{cut_text(name, _MOST_CHARS)} is conjugated or negated on the fly" if _has_math_bits(value) else ""
     )
 
 
-def refusal_of(name: str, dtype: str, layout: str, *, is_stored: bool) -> str:
+def refusal_of(name: str, dtype: str, layout: str, *, is_stored: bool, is_number: bool = False) -> str:
     """Return why a tensor cannot stand in a safetensors file; empty if it can."""
     shown = cut_text(name, _MOST_CHARS)
     if layout not in {"strided", "storage"}:
         return f"{shown} is {layout}"
-    if dtype not in DTYPES:
+    if dtype not in BY_DTYPE:
         return f"{shown} is {dtype}"
+    if is_number and BY_DTYPE[dtype][1].packed > 1:
+        return f"{shown} is {dtype} without dimensions"  # which have to count its halves
     if not is_stored:
         return f"{shown} has no bytes in the file"
     if name == _METADATA or not _is_unicode(name):
@@ -202,9 +185,10 @@ def format_header(rows: Iterable[Row], metadata: Mapping[str, str] = _OURS) -> b
     found: dict[str, object] = {_METADATA: metadata}
     for row in rows:
         end = row.start + prod(row.shape) * ITEMSIZES[row.dtype]
+        code, held = BY_DTYPE[row.dtype]
         found[row.name] = {
-            "dtype": DTYPES[row.dtype],
-            "shape": list(row.shape),
+            "dtype": code,
+            "shape": [*row.shape[:-1], *(size * held.packed for size in row.shape[-1:])],
             "data_offsets": [row.start, end],
         }
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()

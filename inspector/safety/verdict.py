@@ -79,10 +79,10 @@ ARCHIVES: dict[str, Archive] = {
         loader="torch.export.load",
         words="an exported program, whose loader unpickles whatever stands beside its graph",
         otherwise="does not read it",
-        refusal="It finds no data.pkl in it: an exported program is read by torch.export.load alone.",
+        refusal="It finds no data.pkl in it: an exported program is read by torch.export alone.",
         own=(),
         runs=(
-            "torch.export.load unpickles what stands beside the graph, sample inputs among it: where "
+            "{loader} unpickles what stands beside the graph, sample inputs among it: where "
             "weights_only=True refuses that, it goes on with weights_only=False."
         ),
         noted=(NoteKind.MACHINE_CODE,),
@@ -104,6 +104,17 @@ ARCHIVES: dict[str, Archive] = {
     ),
 }
 """By the name of the format."""
+_COMPILED = Archive(
+    loader="torch._inductor.aoti_load_package",
+    words="a compiled model, whose loader runs the machine code in it",
+    otherwise="does not read it",
+    refusal="It finds no data.pkl in it: a compiled model is read by AOTInductor alone.",
+    own=(),
+    runs="{loader} unpacks the machine code of the file and runs it; nothing restricts what that does.",
+    noted=(NoteKind.MACHINE_CODE,),
+    is_imported=True,
+    maps=False,
+)
 
 
 class ArchiveVerdict(NamedTuple):
@@ -121,9 +132,12 @@ class ArchiveVerdict(NamedTuple):
 
 def judge_archive(checkpoint: Checkpoint) -> ArchiveVerdict | None:
     """Judge an archive; None for what `torch.load` opens."""
-    archive = ARCHIVES.get(checkpoint.format)
+    own = checkpoint.own_loader
+    archive = _COMPILED if own is not None and own.is_compiled else ARCHIVES.get(checkpoint.format)
     if archive is None:
         return None
+    call = loader_of(checkpoint)
+    archive = archive._replace(loader=call, runs=archive.runs.format(loader=call))
     verdicts: list[GlobalVerdict] = [
         "unknown" if use.name.startswith(archive.own) else judge_global(use.name)
         for use in checkpoint.globals
@@ -437,7 +451,7 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         torch_version: The torch that is to load it; None for the one whose list is asked first.
     """
     allowed = allow_list(torch_version)
-    found = _judge_read(checkpoint, allowed)
+    found = _with_inside(_judge_read(checkpoint, allowed), checkpoint)
     unread = _unread(checkpoint, allowed)
     if not unread or found.verdict == "dangerous" or (found.archive and not found.archive.is_imported):
         return replace(found, reasons=(*found.reasons, *unread))
@@ -448,6 +462,24 @@ def judge(checkpoint: Checkpoint, torch_version: str | None = None) -> SafetyVer
         packages=(),
         reasons=(*unread, *found.reasons),
         danger="what loading it runs is not known",
+    )
+
+
+def _with_inside(found: SafetyVerdict, checkpoint: Checkpoint) -> SafetyVerdict:
+    """Return a verdict that counts the files within bytes: who has such a file opens them, too."""
+    bad = [(path, name) for path, name in checkpoint.imported_inside if judge_global(name) == "dangerous"]
+    if not bad:
+        return found
+    places, names = (list(dict.fromkeys(part)) for part in zip(*bad, strict=True))
+    reason = (
+        f"Bytes in it ({listed(places)}) are a checkpoint of their own that imports "
+        f"{listed(names)}, which can run anything: whoever opens them with weights_only=False runs it."
+    )
+    danger = (
+        found.danger if found.verdict == "dangerous" else "bytes in it are a checkpoint that can run commands"
+    )
+    return replace(
+        found, verdict="dangerous", to_allow=(), packages=(), reasons=(reason, *found.reasons), danger=danger
     )
 
 

@@ -15,6 +15,9 @@ from inspector.snippet.script import Bracketed, Script, call, format_code
 NPY, NPZ = "npy", "npz"
 _OBJECTS = "# Arrays of objects are left out: torch has no such tensors, and loading them can run code."
 _NO_TENSOR = "# torch has no tensors of this type."
+_PROBABLY = "# Elements of two bytes without a type are probably bfloat16, which NumPy has not."
+_VIEWED = 'torch.from_numpy({0}.view("uint16")).view(torch.bfloat16)'
+_BFLOAT16 = "void16 "  # as their shapes are told
 _NATIVE = '.astype({0}.dtype.newbyteorder("="))'
 
 
@@ -23,11 +26,13 @@ class Held:
     """What is known of a file of arrays.
 
     Attributes:
+        bfloat16: The arrays, or the empty name of the one, of elements without a type that it probably is.
         names: The arrays, or the fields of one array, that are tensors; None where all are.
     """
 
     names: tuple[str, ...] | None = None
     is_tensor: bool = True
+    bfloat16: tuple[str, ...] = ()
     has_objects: bool = False
     is_swapped: bool = False
 
@@ -50,6 +55,11 @@ def _held(checkpoint: Checkpoint) -> Held:
     return Held(
         names=tuple(names) if is_partial or checkpoint.format == NPY else None,
         is_tensor=any(not row.keys for row in checkpoint.tensors),
+        bfloat16=tuple(
+            str(row.keys[0]) if row.keys else ""
+            for row in checkpoint.values
+            if row.text.startswith(_BFLOAT16)
+        ),
         has_objects=checkpoint.safety is not None,
         is_swapped=any(note.kind is NoteKind.SWAPPED for note in checkpoint.notes),
     )
@@ -73,6 +83,8 @@ def _of_one(path: str, device: Device, held: Held) -> list[str]:
     native = _NATIVE.format("array") if held.is_swapped else ""
     if held.is_tensor:
         return [*load, f"tensor = torch.from_numpy(array{native}){_to(device)}"]
+    if held.bfloat16:
+        return [_PROBABLY, *load, f"tensor = {_VIEWED.format('array')}{_to(device)}"]
     if not held.names:
         return [_NO_TENSOR, *load]
     made = f"torch.from_numpy(array[name].copy()){_to(device)}"
@@ -86,12 +98,25 @@ def _of_several(path: str, device: Device, held: Held) -> list[str]:
     if held.names is not None:
         lines += _names(held.names)
         source = "names"
+    if held.bfloat16:
+        return [*lines, *_with_bfloat16(held, source, device)]
     if not held.is_swapped:
         made = f"torch.from_numpy(arrays[name]){_to(device)}"
         return [*lines, f"state_dict = {{name: {made} for name in {source}}}"]
     made = f"torch.from_numpy(array{_NATIVE.format('array')}){_to(device)}"
     loop = [f"for name in {source}:", "    array = arrays[name]", f"    state_dict[name] = {made}"]
     return [*lines, "state_dict = {}", *loop]
+
+
+def _with_bfloat16(held: Held, source: str, device: Device) -> list[str]:
+    array = "arrays[name]" + (_NATIVE.format("arrays[name]") if held.is_swapped else "")
+    return [
+        f"state_dict = {{name: torch.from_numpy({array}){_to(device)} for name in {source}}}",
+        _PROBABLY,
+        *_names(held.bfloat16),
+        "for name in names:",
+        f"    state_dict[name] = {_VIEWED.format('arrays[name]')}{_to(device)}",
+    ]
 
 
 def _names(names: tuple[str, ...]) -> list[str]:

@@ -84,6 +84,10 @@ _DANGEROUS = (
     "# torch rightly refuses this file: it asks for names that can do anything to your",
     "# computer. Only if you made it yourself, set weights_only to False.",
 )
+_ASLEEP = (
+    "# Loading it runs nothing, but what it holds can run commands: open no bytes in it",
+    "# with weights_only=False.",
+)
 # The class of a dtype is made by NumPy while loading, so no file names it.
 _NUMPY_DTYPES = '*{type(numpy.dtype(code)) for code in numpy.typecodes["All"]}'
 _STRIP = "consume_prefix_in_state_dict_if_present"
@@ -142,6 +146,7 @@ def load_lines(
         head=f"{root or request.root} = torch.load(",
         items=("file" if is_gzip else path, *options, *checked),
         tail=")",
+        is_tall=True,
     )
     comments = [indent + comment for comment in trust.comments]
     if not is_gzip:
@@ -168,7 +173,7 @@ def write_allowed(script: Script, request: Request | Load) -> Trust:
     write_processes(script, request.checkpoint)
     comments: tuple[str, ...] = ()
     if safety.may_harm:
-        comments = _DANGEROUS
+        comments = _ASLEEP if safety.answer.kind == "accepts" else _DANGEROUS
     elif safety.verdict == "runs-code":
         reason = _reason(safety, request.target) if knows else _NO_CHECK
         comments = (*comment_lines(reason), _RUNS_CODE)

@@ -1,6 +1,7 @@
-"""Code for formats whose loader is all one has to know: what is in the file makes no difference.
+"""Code for formats of which nothing is known but the loader.
 
-So it can be given for files that this version does not open, by their format and path alone.
+So it can be given for files that this version does not open, by their format and path alone; what the
+listing of a file adds is in `listed`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ TIED = "tied"
 _Write = Callable[[str, Device], str]
 
 
-def _code(
+def code_of(
     device: Device, *paragraphs: Iterable[str], needs: Sequence[str] = (), uses_torch: bool = True
 ) -> str:
     """Write paragraphs of code below the lines that choose a device."""
@@ -53,14 +54,14 @@ def _filled(device: Device, call: str, said: str = YOURS) -> tuple[str, ...]:
 def _torchscript(path: str, device: Device) -> str:
     load = call("model = torch.jit.load(", literal(path), f"map_location={device.code}")
     said = "# torch.jit.load accepts only a single device as map_location."
-    return _code(device, [said, *load, "model.eval()"])
+    return code_of(device, [said, *load, "model.eval()"])
 
 
 def _pt2(path: str, device: Device) -> str:
     move = () if device.is_cpu else (f"program = move_to_device_pass(program, {device.code})",)
     needs = ["from torch.export.passes import move_to_device_pass"] if move else []
     load = call("program = torch.export.load(", literal(path))
-    return _code(device, [*load, *move, "model = program.module()"], needs=needs)
+    return code_of(device, [*load, *move, "model = program.module()"], needs=needs)
 
 
 def _package(path: str, device: Device, inside: str = "model/model.pkl") -> str:
@@ -72,12 +73,12 @@ def _package(path: str, device: Device, inside: str = "model/model.pkl") -> str:
         *call("importer = PackageImporter(", literal(path)),
         *call("checkpoint = importer.load_pickle(", *items),
     ]
-    return _code(device, lines, needs=["from torch.package import PackageImporter"], uses_torch=False)
+    return code_of(device, lines, needs=["from torch.package import PackageImporter"], uses_torch=False)
 
 
 def _safetensors(path: str, device: Device) -> str:
     option = () if device.is_cpu else (f"device={device.code}",)
-    return _code(
+    return code_of(
         device,
         call("state_dict = load_file(", literal(path), *option),
         _filled(device, "model.load_state_dict(state_dict)"),
@@ -90,7 +91,7 @@ def _tied(path: str, device: Device) -> str:
     """Read a file that keeps tensors of several names once: `load_model` gives the model all of them."""
     option = () if device.is_cpu else (f"device={device.code}",)
     lines = [YOURS, *device.move("model"), *call("load_model(", "model", literal(path), *option)]
-    return _code(device, lines, needs=["from safetensors.torch import load_model"], uses_torch=False)
+    return code_of(device, lines, needs=["from safetensors.torch import load_model"], uses_torch=False)
 
 
 def _sharded(path: str, device: Device) -> str:
@@ -110,30 +111,30 @@ def _sharded(path: str, device: Device) -> str:
         *call("state_dict.update(", file, indent="    "),
     ]
     filled = _filled(device, "model.load_state_dict(state_dict)")
-    return _code(device, lines, filled, needs=needs, uses_torch=not is_safe)
+    return code_of(device, lines, filled, needs=needs, uses_torch=not is_safe)
 
 
 def _gguf(path: str, _: Device) -> str:
     lines = [
         *call("reader = GGUFReader(", literal(path)),
         "state_dict = {",
-        "    tensor.name: torch.from_numpy(dequantize(tensor.data, tensor.tensor_type))",
+        "    tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type))",
         "    for tensor in reader.tensors",
         "}",
     ]
-    return _code(_ANY, lines, needs=["from gguf import GGUFReader, dequantize"])
+    return code_of(ANY, lines, needs=["from gguf import GGUFReader, dequantize"])
 
 
 def _dcp(path: str, device: Device) -> str:
-    path = _dcp_folder(path)
+    path = dcp_folder(path)
     lines = [
         "# This writes one file next to the folder, with everything on the CPU.",
-        *call("dcp_to_torch_save(", literal(path), literal(_beside(path))),
-        *call("checkpoint = torch.load(", literal(_beside(path)), "weights_only=True"),
+        *call("dcp_to_torch_save(", literal(path), literal(file_beside(path))),
+        *call("checkpoint = torch.load(", literal(file_beside(path)), "weights_only=True"),
     ]
     fill = 'model.load_state_dict(checkpoint["model"])  # under the key that was used for saving'
     needs = ["from torch.distributed.checkpoint.format_utils import dcp_to_torch_save"]
-    return _code(device, lines, _filled(device, fill, _YOURS_OF_FOLDER), needs=needs)
+    return code_of(device, lines, _filled(device, fill, YOURS_OF_FOLDER), needs=needs)
 
 
 def _dcp_in_place(path: str, device: Device) -> str:
@@ -142,13 +143,13 @@ def _dcp_in_place(path: str, device: Device) -> str:
         "# The model is yours, on any number of ranks. Its tensors are filled in place.",
         *device.move("model"),
         'state_dict = {"model": model.state_dict()}  # with the keys that were used for saving',
-        *call("dcp.load(", "state_dict", f"checkpoint_id={literal(_dcp_folder(path))}"),
+        *call("dcp.load(", "state_dict", f"checkpoint_id={literal(dcp_folder(path))}"),
         'model.load_state_dict(state_dict["model"])',
     ]
-    return _code(device, lines, needs=["import torch.distributed.checkpoint as dcp"], uses_torch=False)
+    return code_of(device, lines, needs=["import torch.distributed.checkpoint as dcp"], uses_torch=False)
 
 
-def _dcp_folder(path: str) -> str:
+def dcp_folder(path: str) -> str:
     """Return the folder of a distributed checkpoint that was opened by one of its files."""
     is_file = path.endswith((".metadata", ".distcp"))
     return (os.path.dirname(path) or ".") if is_file else path  # noqa: PTH120 - text, not a place here
@@ -164,9 +165,9 @@ def _deepspeed(path: str, device: Device) -> str:
         "# This joins the weights of all ranks in full precision, on the CPU.",
         *call("state_dict = get_fp32_state_dict_from_zero_checkpoint(", literal(root), *tag),
     ]
-    filled = _filled(device, "model.load_state_dict(state_dict)", _YOURS_OF_FOLDER)
+    filled = _filled(device, "model.load_state_dict(state_dict)", YOURS_OF_FOLDER)
     needs = ["from deepspeed.utils.zero_to_fp32 import get_fp32_state_dict_from_zero_checkpoint"]
-    return _code(device, lines, filled, needs=needs, uses_torch=False)
+    return code_of(device, lines, filled, needs=needs, uses_torch=False)
 
 
 def _megatron(path: str, _: Device) -> str:
@@ -179,16 +180,16 @@ def _megatron(path: str, _: Device) -> str:
         '    for file in sorted(folder.rglob("model_*rng.pt"))',
         "}",
     ]
-    return _code(_ANY, lines, needs=["from pathlib import Path"])
+    return code_of(ANY, lines, needs=["from pathlib import Path"])
 
 
 def _distcp(path: str, _: Device) -> str:
     lines = [
         "# The file of one rank holds no names and cannot be loaded alone. First write what is in it:",
-        f"# checkpoint-inspector export {file_word(path)} --format same -o {file_word(_beside(path))}",
-        *call("saved = torch.load(", literal(_beside(path)), 'map_location="cpu"', "weights_only=True"),
+        f"# checkpoint-inspector export {file_word(path)} --format same -o {file_word(file_beside(path))}",
+        *call("saved = torch.load(", literal(file_beside(path)), 'map_location="cpu"', "weights_only=True"),
     ]
-    return _code(_ANY, lines)
+    return code_of(ANY, lines)
 
 
 def _transformers(path: str, device: Device) -> str:
@@ -197,9 +198,9 @@ def _transformers(path: str, device: Device) -> str:
     return transformers_code(folder, device)
 
 
-_ANY = fixed_device("cpu")
+ANY = fixed_device("cpu")
 """For code that takes no device."""
-_YOURS_OF_FOLDER = YOURS.replace("this file", "this")
+YOURS_OF_FOLDER = YOURS.replace("this file", "this")
 _WAYS: dict[str, dict[str, _Write]] = {
     "torchscript": {"plain": _torchscript},
     "pt2": {"plain": _pt2},
@@ -282,5 +283,6 @@ def render_unopened(
     return within(path, device, inside) if inside and within is not None else ways[style](path, device)
 
 
-def _beside(path: str) -> str:
+def file_beside(path: str) -> str:
+    """Return the file of torch that a folder is written to, next to it."""
     return path.rstrip(f"{os.sep}{ntpath.sep}") + ".pth"

@@ -363,8 +363,8 @@ def refusal_of(checkpoint: Checkpoint, safety: SafetyVerdict) -> Refusal | None:
     """
     if safety.weights_only or safety.is_unsure or safety.archive is not None:
         return None
-    if checkpoint.needs.rivals and safety.answer.kind == "accepts":
-        return None  # what others would run is not what torch runs
+    if (checkpoint.needs.rivals or checkpoint.imported_inside) and safety.answer.kind == "accepts":
+        return None  # what others run, or what opens bytes in it, is not what torch runs
     finding = _FINDINGS.get(safety.verdict, "runs-code")
     opcode = safety.answer.opcode
     first = next(iter(safety.answer.names), "")

@@ -434,8 +434,13 @@ def _own_failures(checkpoint: Checkpoint, target: Profile, landing: Landing) -> 
     unmade = rebuild_failure(checkpoint, landing)
     if unmade is not None:
         yield _of_row(*unmade)
+    is_compiled = checkpoint.own_loader is not None and checkpoint.own_loader.is_compiled
     for hidden in checkpoint.hidden_devices:
-        failure = generator_failure(hidden.device, target) if hidden.what is HiddenPlace.GENERATOR else None
+        failure = None
+        if hidden.what is HiddenPlace.GENERATOR:
+            failure = generator_failure(hidden.device, target)
+        elif is_compiled and hidden.what is HiddenPlace.CODE:
+            failure = send_failure(hidden.device, target)
         if failure is not None:
             yield LoadFailure(finding=failure[0], device=hidden.device, message=failure[1])
 

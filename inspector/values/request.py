@@ -13,7 +13,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from inspector.containers.element_types import ITEMSIZES
+from inspector.containers.element_types import BLOCKS, ITEMSIZES
 from inspector.containers.opening import open_path
 from inspector.containers.source import Source
 from inspector.errors import CancelledError, CheckpointError, ValuesError
@@ -29,7 +29,17 @@ _SPARSE = frozenset({"sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sp
 _INNER = {"jagged": "values", "nested": "buffer"}
 _LOCAL = "._local_tensor"
 _NARROW = frozenset(f"{sign}int{bits}" for bits in range(1, 8) for sign in ("", "u"))
+_FLOAT_NBYTES = 4
 _NO_BYTES = "the file does not hold its bytes"
+
+
+def _place_of(storage: Storage) -> Request:
+    return {
+        "key": storage.key,
+        "nbytes": storage.nbytes,
+        "part": _absolute(storage.part) if storage.part else "",
+        "file_offset": None if storage.pieces else storage.file_offset,
+    }
 
 
 class Requests:
@@ -72,6 +82,9 @@ class Requests:
         storage, itemsize = self._storages[key], ITEMSIZES.get(tensor.dtype)
         if storage.missing:
             raise ValuesError(_NO_BYTES, where=tensor.path)
+        block = BLOCKS.get(tensor.dtype)
+        if block is not None and self._has_whole_blocks(tensor, block.numel):
+            return self._of_blocks(tensor, storage)
         if itemsize is None or tensor.dtype in _NARROW:
             raise ValuesError(f"the values of {tensor.dtype} elements are not known", where=tensor.path)
         encoding = self._encodings.get(row, _PLAIN)
@@ -87,14 +100,31 @@ class Requests:
             "swapped": ("byteorder", "big") in self._checkpoint.versions,
             "conj": encoding.conj,
             "neg": encoding.neg,
-            "place": {
-                "key": key,
-                "nbytes": storage.nbytes,
-                "part": _absolute(storage.part) if storage.part else "",
-                "file_offset": None if storage.pieces else storage.file_offset,
-            },
+            "place": _place_of(storage),
         }
         return request | self._quantized(row, tensor, encoding)
+
+    def _has_whole_blocks(self, tensor: Tensor, numel: int) -> bool:
+        """Return whether gguf can be asked: rows are blocks, and their scales in the usual byte order."""
+        is_big = any("big-endian" in version for _, version in self._checkpoint.versions)
+        return not is_big and bool(tensor.shape) and tensor.shape[-1] % numel == 0
+
+    def _of_blocks(self, tensor: Tensor, storage: Storage) -> Request:
+        """Return the request about quantized blocks, as about the float32 that they stand for."""
+        numbers = {"blocks": tensor.dtype, "numbers_nbytes": _FLOAT_NBYTES * prod(tensor.shape)}
+        return {
+            "dtype": "float32",
+            "itemsize": _FLOAT_NBYTES,
+            "shape": list(tensor.shape),
+            "stride": list(contiguous(tensor.shape)),
+            "offset": 0,
+            "swapped": False,
+            "conj": False,
+            "neg": False,
+            "scale": None,
+            "zero_point": None,
+            "place": _place_of(storage) | numbers,
+        }
 
     def _quantized(self, row: int, tensor: Tensor, encoding: Encoding) -> Request:
         if encoding.axis is None:

@@ -73,8 +73,15 @@ class TensorBytes:
 
         Args:
             place: Its `key`, its size as `nbytes`, the `part` that it is in, empty where there is one file;
-                and its `file_offset`, None where it is compressed or in chunks.
+                and its `file_offset`, None where it is compressed or in chunks; of quantized blocks also
+                their type as `blocks`, and how many bytes their numbers have.
         """
+        if place.get("blocks"):
+            from inspector.values.decoding import dequantized  # noqa: PLC0415 - few files have blocks
+
+            raw = self.storage({**place, "blocks": ""})
+            read = dequantized(raw.read, place["blocks"], int(place["nbytes"]))
+            return StorageBytes(int(place["numbers_nbytes"]), read)
         nbytes = int(place["nbytes"])
         if place["file_offset"] is None:
             return StorageBytes(nbytes, partial(self._container_reader().read, place["key"]))

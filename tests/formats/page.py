@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inspector.containers.lookalikes import LOOKALIKES
+from inspector.containers.lookalikes import FOLDER_LOOKALIKES, JSON_LOOKALIKES, LOOKALIKES
 from tests.formats.rows import ROWS, YES
 from tests.formats.steps import STEPS
 
@@ -81,6 +81,8 @@ def page() -> str:
             "| what | what to do |",
             "| --- | --- |",
             *(f"| {row.what} | {row.remedy} |" for row in LOOKALIKES),
+            *(f"| {row.what} | {row.remedy} |" for row in JSON_LOOKALIKES),
+            *(f"| {row.what} (folder) | {row.remedy} |" for row in FOLDER_LOOKALIKES),
             "",
         ]
     )

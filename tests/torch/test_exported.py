@@ -13,13 +13,17 @@ from torch import nn
 from torch.package import PackageExporter, PackageImporter
 
 from inspector.cli import main
-from inspector.containers.pt2 import _STRIDED, DTYPES
+from inspector.containers.pt2 import _STRIDED, DTYPES, LOAD_ALL, LOAD_COMPILED
+from inspector.model.agents import loader_of
 from inspector.model.build import open_checkpoint
 from inspector.safety.verdict import judge
+from inspector.snippet.styles.table import render
 from inspector.target.call import LoadCall
+from inspector.target.profile import CPU_ONLY
 from inspector.target.simulate import simulate
 from tests.builders.pickles import As
 from tests.torch.remapping import rezipped
+from tests.torch.running import run
 from tests.torches import here
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
@@ -96,6 +100,45 @@ def test_program_has_the_weights_that_its_loader_finds(program: Path, tmp_path: 
         saved["tied"].data_ptr() == saved["a.weight"].data_ptr()
     )
     assert any(one.device == "cpu" for one in checkpoint.hidden_devices)
+
+
+@pytest.mark.parametrize("names", ["a", "a b", "model b"])
+def test_several_programs_and_other_names(names: str, program: Path, tmp_path: Path) -> None:
+    from torch.export.pt2_archive._package import package_pt2
+
+    path = str(tmp_path / "several.pt2")
+    package_pt2(path, exported_programs=dict.fromkeys(names.split(), torch.export.load(program)))
+    if "model" not in names:
+        with pytest.raises(KeyError, match="model"):
+            torch.export.load(path)
+    checkpoint = open_checkpoint(path)
+    assert loader_of(checkpoint) == LOAD_ALL
+    for target in (here(), CPU_ONLY):
+        found = run(render(checkpoint, style=None, target=target))
+        assert list(found.archive.exported_programs) == names.split()
+        assert torch.is_tensor(found.model(torch.randn(2, 3)))
+
+
+def test_what_was_compiled_is_no_exported_program(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = str(tmp_path / "compiled.pt2")
+    writer = torch._C.PyTorchFileWriter(path)
+    for name, data in (
+        ("data/aotinductor/model/a.so", b"\x7fELF"),
+        ("archive_format", b"pt2"),
+        ("archive_version", b"0"),
+    ):
+        writer.write_record(name, data, len(data))
+    writer.write_end_of_file()
+    with pytest.raises(RuntimeError, match="We ran into an error when deserializing"):
+        torch.export.load(path)
+    caplog.clear()
+    checkpoint = open_checkpoint(path)
+    assert loader_of(checkpoint) == LOAD_COMPILED
+    code = render(checkpoint, style=None, target=here())
+    assert f"model = {LOAD_COMPILED}(" in code
+    with pytest.raises(Exception, match=r"(?i)so|metadata|package|json"):  # of this one it is no library
+        run(code)
+    caplog.clear()
 
 
 @pytest.mark.parametrize("device", ["cuda:0", "xpu:0", "mps", "privateuseone:0"])

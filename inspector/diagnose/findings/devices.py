@@ -69,6 +69,9 @@ def find_hidden(case: Case) -> Iterator[Finding]:
 
 def _find_traced(case: Case) -> Iterator[Finding]:
     """Find devices in the code of a program: what `map_location` moves meets what the code makes there."""
+    own = case.checkpoint.own_loader
+    if own is not None and own.is_compiled:
+        return  # its loader asks for that device
     traced = [one for one in case.checkpoint.hidden_devices if one.what is HiddenPlace.CODE]
     if not traced:
         return

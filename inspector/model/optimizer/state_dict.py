@@ -16,10 +16,11 @@ from inspector.model.checkpoint import Key, OddKey
 from inspector.model.values.children import attributes_of, breadth_of, mapping_pairs, mapping_steps
 from inspector.model.values.text import path_key
 from inspector.pickles.values import Call, Value
-from inspector.records import dataclass, field
+from inspector.records import dataclass, field, replace
 
 _KEPT_ON_CPU = frozenset({"step", "mu_product"})
 _MOST_PARTS = 64
+_MOST_NUMBER = 1 << 62
 _KEPT_PARTS = 24
 
 
@@ -102,6 +103,15 @@ def _is_listed(parts: dict[str, Value]) -> bool:
     return isinstance(parts.get("state"), list) and "hypers" in parts
 
 
+def _with_texts(listed: Groups) -> Groups:
+    """Return groups with texts for numbers, as DCP makes of all keys of a mapping but not of lists."""
+    return Groups([replace(group, ids=list(map(_as_text, group.ids))) for group in listed.groups])
+
+
+def _as_text(key: Key) -> Key:
+    return str(key) if type(key) is int and 0 <= key <= _MOST_NUMBER else key
+
+
 class OptimizerReader:
     """Reads the state dicts of optimizers; what several of them share is read once.
 
@@ -131,6 +141,9 @@ class OptimizerReader:
         found = self._listed.get(id(listed))
         if found is None:
             found = self._listed[id(listed)] = self._read_groups(listed, self._read_group)
+        if state_ids and all(isinstance(key, str) and key.isdecimal() for key in state_ids):
+            self._keep(found.parameters)
+            found = _with_texts(found)
         return OptimizerDraft(keys=keys, path=path, listed=found, state_ids=state_ids)
 
     def _read_listed(self, keys: tuple[Key, ...], path: str, state: Value) -> OptimizerDraft:

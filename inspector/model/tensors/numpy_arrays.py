@@ -23,6 +23,7 @@ _KINDS = {
     "m": "timedelta",
 }
 _TEXT_KINDS = {"U": "str", "S": "bytes", "V": "void", "O": "object"}
+_SMALL_VOIDS = {"V1": "void8", "V2": "void16"}  # what ml_dtypes has NumPy write
 _FORMATS = {
     "f2": "e",
     "f4": "f",
@@ -151,7 +152,7 @@ def _dtype(value: Value) -> tuple[str, str]:
 def _name_of(code: str) -> str:
     kind = code[:1]
     if kind in _TEXT_KINDS:
-        return _TEXT_KINDS[kind]
+        return _SMALL_VOIDS.get(code, _TEXT_KINDS[kind])
     size = code[1:_MOST_CODE]  # a file can write a million digits
     if kind not in _KINDS or not size.isascii() or not size.isdigit() or len(code) >= _MOST_CODE:
         return "?"

@@ -12,6 +12,7 @@ from math import prod
 from operator import mul
 from typing import Any, NamedTuple, cast
 
+from inspector.containers.element_types import is_of_unknown_size
 from inspector.containers.persistent_ids import StorageId, parse_storage_id
 from inspector.model.checkpoint import Encoding, Tensor
 from inspector.model.tensors.dtypes import PLAIN_ITEMSIZES, element_nbytes, known_dtype, stored_nbytes
@@ -126,6 +127,10 @@ def stored_tensor(value: StoredTensor, known: Known) -> TensorFacts:
     if storage is None:
         raise NoTensorError
     dtype, shape = value.dtype, value.shape
+    if is_of_unknown_size(dtype):
+        nbytes = storage.numel * storage.itemsize
+        facts = TensorFacts(device_label(storage.location), dtype, shape, contiguous(shape), 0)
+        return facts._replace(nbytes=nbytes, storage=storage, span=(0, nbytes))
     if value.stride is None and not value.offset and value.layout == "strided":
         laid = _laid_out(shape, dtype)
         if 0 <= laid.nbytes <= storage.numel * storage.itemsize:

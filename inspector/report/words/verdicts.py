@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from inspector.containers.formats import format_of
+from inspector.containers.notes import NoteKind
 from inspector.diagnose.fitting import MAP_DOES_NOT_FIT
 from inspector.model.checkpoint import Checkpoint, Verb
 from inspector.model.findings import Finding
@@ -125,7 +126,18 @@ def load_verdict(judged: Judged, findings: Sequence[Finding], where: str, call: 
     if full is not None:
         why = full.detail.partition(": ")[0] if full.id == "does-not-fit" else _small(full.title)
         return Verdict("does not fit", where, why, "bad")
-    return _loading(load, findings, where, f"{call or load.loader} works there")
+    works = f"{call or load.loader} works there"
+    if any(note.kind is NoteKind.MACHINE_CODE for note in judged.checkpoint.notes):
+        works += _if_it_fits(judged.checkpoint)
+    return _loading(load, findings, where, works)
+
+
+def _if_it_fits(checkpoint: Checkpoint) -> str:
+    own = checkpoint.own_loader
+    made_for = own.made_for if own is not None else ""
+    if not made_for:
+        return " if its machine code fits, and the file does not say what that was compiled for"
+    return f" if its machine code fits, which was compiled for {cut_text(made_for, _MOST_NAME)}"
 
 
 def is_unforeseen(judged: Judged) -> bool:

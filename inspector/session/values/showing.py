@@ -89,10 +89,12 @@ def forms_of(tensor: Tensor, request: Request) -> tuple[tuple[str, str], ...]:
     found = []
     is_quantized = request.get("axis") is not None or request.get("scale") is not None
     if "layout" not in request and not is_packed(tensor.dtype) and request.get("axis") is None:
-        other = "float32" if is_quantized or tensor.dtype.startswith("float8") else None
+        is_decoded = is_quantized or "blocks" in request["place"] or tensor.dtype.startswith("float8")
+        other = "float32" if is_decoded else None
         other = other or _NOT_NUMPYS.get(tensor.dtype)
         found.append((NPY, f"NumPy array, as {other}" if other else "NumPy array"))
-    is_plain = not (is_quantized or request["conj"] or request["neg"] or "part" in request)
+    is_changed = is_quantized or request["conj"] or request["neg"] or "part" in request
+    is_plain = not (is_changed or is_packed(tensor.dtype))  # whose halves of bytes are read apart
     if is_plain and not safetensors_refusal(saved_name(tensor), tensor.dtype, tensor.layout, is_stored=True):
         found.append((SAFETENSORS, "safetensors"))
     return tuple(found)
@@ -256,14 +258,14 @@ def sparks_of(document: Document, scan: Scan | None) -> tuple[tuple[int, ...], .
     return tuple(found)
 
 
-def row_marks(document: Document, scan: Scan | None) -> Marks:
-    """Return the rows that something is wrong with: damaged ones, and those with NaN after a scan."""
-    if scan is None:
+def row_marks(document: Document, sampled: Scan | None) -> Marks:
+    """Return the rows that something is wrong with: damaged ones, and those in which NaN was read."""
+    if sampled is None:
         return document.tree.marks
     from inspector.diagnose.findings.values import spoiled  # noqa: PLC0415 - few files are scanned
 
     nodes = document.tree.tensor_nodes
-    found = {nodes[one.row]: one for one in spoiled(document.checkpoint, scan)}
+    found = {nodes[one.row]: one for one in spoiled(document.checkpoint, sampled)}
     words = {node: "NaN" if Oddity.NAN in one.oddities else "Inf" for node, one in found.items() if node >= 0}
     return Marks({**words, **document.tree.marks.words})
 

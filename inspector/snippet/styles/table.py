@@ -30,6 +30,7 @@ class Style:
         has_reason: Tells whether something in the file speaks for it, so that it is offered unasked.
         function: The function there, which takes a `Request` and returns the code.
         has_loader: Tells whether a loader of its own reads the file, which may run what torch would refuse.
+        takes_folder: Whether its loader is given the folder of the file.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Style:
     function: str = "render"
     has_loader: Callable[[Traits], bool] = lambda _: False
     has_reason: Callable[[Traits], bool] = lambda _: True
+    takes_folder: bool = False
 
     def write(self, request: Request) -> str:
         """Return the code."""
@@ -68,6 +70,7 @@ STYLES: tuple[Style, ...] = (
         module=".transformers",
         function="render_adapter",
         has_loader=lambda traits: traits.is_adapter_file,
+        takes_folder=True,
     ),
     Style(
         id="transformers",
@@ -75,6 +78,7 @@ STYLES: tuple[Style, ...] = (
         fits=lambda traits: traits.is_pretrained and traits.has_model,
         module=".transformers",
         has_loader=lambda _: True,
+        takes_folder=True,
     ),
     Style(id="data", label="Batches of data", fits=lambda traits: traits.is_data, module=".data"),
     Style(
@@ -120,6 +124,7 @@ STYLES: tuple[Style, ...] = (
         fits=lambda traits: traits.has_model,
         has_reason=lambda traits: traits.is_pretrained and not traits.has_config,
         module=".accelerate",
+        takes_folder=True,
     ),
     Style(
         id="deepspeed",
@@ -128,6 +133,7 @@ STYLES: tuple[Style, ...] = (
         has_reason=lambda traits: traits.is_deepspeed,
         module=".deepspeed",
         has_loader=lambda traits: traits.is_deepspeed,
+        takes_folder=True,
     ),
     Style(id="save", label="Save the next one", fits=lambda _: True, module=".saving"),
 )
@@ -147,12 +153,12 @@ def offered_styles(checkpoint: Checkpoint, wanted: str | None = None) -> tuple[S
 def styles(checkpoint: Checkpoint) -> tuple[Style, ...]:
     """List the styles that can be written for this file, the most fitting first."""
     if not format_of(checkpoint.format).torch_loads:
-        from inspector.snippet.unopened import unopened_styles  # noqa: PLC0415 - see above
+        from inspector.snippet.listed import listed_styles  # noqa: PLC0415 - see above
 
         if judge(checkpoint).may_harm:
             return ()  # nothing keeps its loader from what is in it
         named = {style.id: style for style in STYLES}
-        return tuple(named[id_] for id_ in unopened_styles(checkpoint.format, checkpoint.path))
+        return tuple(named[id_] for id_ in listed_styles(checkpoint))
     traits = look_at(checkpoint)
     offered = [style for style in STYLES if style.fits(traits)]
     if any(style.has_loader(traits) for style in offered) and judge(checkpoint).may_harm:
@@ -182,6 +188,22 @@ def render(
         is_exact: Whether the user has made the map: then `map_location` is that map, where less would do too.
     """
     path = checkpoint.path if path is None else path
+    from inspector.snippet.listed import loader_obstacle, render_refused  # noqa: PLC0415 - see above
+
+    code = _render(checkpoint, style, target, mapping, path, is_exact=is_exact)
+    obstacle = loader_obstacle(checkpoint)
+    return code if obstacle is None else render_refused(checkpoint, path, obstacle)
+
+
+def _render(
+    checkpoint: Checkpoint,
+    style: str | None,
+    target: Profile,
+    mapping: tuple[tuple[str, str], ...],
+    path: str,
+    *,
+    is_exact: bool,
+) -> str:
     if format_of(checkpoint.format).unchecked and style in {None, "plain"}:
         return _unchecked_code(checkpoint, target, mapping, path)
     offered = {offer.id: offer for offer in styles(checkpoint)}
@@ -192,12 +214,9 @@ def render(
             remedy=f"it offers {', '.join(offered) or _none(checkpoint)}",
         )
     if not format_of(checkpoint.format).torch_loads:
-        from inspector.snippet.unopened import TIED, render_unopened  # noqa: PLC0415 - see above
+        from inspector.snippet.listed import render_listed  # noqa: PLC0415 - see above
 
-        device = _device_of(mapping)
-        inside = next((str(row.keys[0]) for row in checkpoint.tensors if row.keys), "")
-        form = TIED if checkpoint.tied else checkpoint.format
-        return render_unopened(form, path, target, style=style, device=device, inside=inside)
+        return render_listed(checkpoint, path, target, style=style, device=_device_of(mapping))
     inventory = take_inventory(checkpoint)
     if "data" in offered:  # the names of data may pass for those of parameters
         inventory = replace(inventory, models=())

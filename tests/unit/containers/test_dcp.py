@@ -206,7 +206,7 @@ def test_chunks_without_a_place_are_lost(tmp_path: Path) -> None:
 def test_compressed_parts_are_named(tmp_path: Path) -> None:
     entries = {"w": tensor_entry((2,), [((0,), (2,))]), "v": new(f"{METADATA}.BytesStorageMetadata")}
     places = [
-        (index_of(flat, start), place_of("__0_0.distcp", 0, 9, ["stream.zstd/1"]))
+        (index_of(flat, start), place_of("__0_0.distcp", 0, 4, ["stream.own/1"]))
         for flat, start in (("w", (0,)), ("v", None))
     ]
     folder = tmp_path / "a"
@@ -214,8 +214,21 @@ def test_compressed_parts_are_named(tmp_path: Path) -> None:
     (folder / ".metadata").write_bytes(metadata(entries, places, {}))
     (folder / "__0_0.distcp").write_bytes(b"\x28\xb5\x2f\xfd")
     found = read(folder)
-    assert kinds(found)[NoteKind.PACKED_PARTS] == ("stream.zstd/1",)
+    assert kinds(found)[NoteKind.PACKED_PARTS] == ("stream.own/1",)
     assert isinstance(dict(found.root.pairs)["v"], PersistentId)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("data", [b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"\x28\xb5\x2f\xfd" + bytes(90)])
+def test_compressed_values_that_are_damaged_are_unread(data: bytes, tmp_path: Path) -> None:
+    pytest.importorskip("zstandard", reason="it inflates them")
+    folder = tmp_path / "a"
+    folder.mkdir()
+    places = [(index_of("v", None), place_of("__0_0.distcp", 0, len(data), ["stream.zstd/1"]))]
+    (folder / ".metadata").write_bytes(metadata({"v": new(f"{METADATA}.BytesStorageMetadata")}, places, {}))
+    (folder / "__0_0.distcp").write_bytes(data)
+    found = read(folder)
+    assert NoteKind.UNREAD_VALUES in kinds(found)
+    assert found.refusal
 
 
 def test_values_that_cannot_be_read_are_named(tmp_path: Path) -> None:

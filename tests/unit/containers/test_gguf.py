@@ -2,19 +2,25 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from inspector.containers.container import Container
+from inspector.containers.element_types import GGML_TYPES, NOT_DEQUANTIZED
 from inspector.containers.gguf import Gguf, open_gguf
 from inspector.containers.packed import open_source
 from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import StorageReader
-from inspector.errors import ContainerError
+from inspector.diff.content import elements_of
+from inspector.errors import ContainerError, PlanError
 from inspector.limits import Limits
 from inspector.model.build import open_checkpoint
 from inspector.pickles.values import Dict, StoredTensor, Value
 from inspector.progress import Progress
+from inspector.snippet.styles.table import render
+from inspector.target.profile import CPU_ONLY
 from tests.corpus import CORPUS
 
 
@@ -134,10 +140,6 @@ HOSTILE = {
         gguf((), (pair(b"k", 9, array(9, 1, array(9, 1, array(9, 1, array(9, 1, array(9, 1)))))),)),
         "a value of the metadata has the type 9, which is none of GGUF",
     ),
-    "a tensor of no type": (
-        gguf((tensor(b"w", (1,), 99),)),
-        "a tensor has the type 99, which is not known here",
-    ),
     "a million dimensions": (
         gguf((text(b"w") + struct.pack("<I", 1 << 20),)),
         "a tensor has 1,048,576 dimensions",
@@ -156,6 +158,54 @@ def test_hostile_files_end_in_a_sentence() -> None:
             read(data)
         said[what] = caught.value.what
     assert said == {what: wanted for what, (*_, wanted) in HOSTILE.items()}
+
+
+def test_types_of_the_future_are_listed_and_loaded_by_nobody(tmp_path: Path) -> None:
+    # two of a type that nobody knows, around a plain one, and one that lies beyond the end
+    names = (
+        tensor(b"a", (32,), 99, 0),
+        tensor(b"b", (8,), 0, 64),
+        tensor(b"c", (64,), 99, 96),
+        tensor(b"d", (64,), 99, 1 << 50),
+    )
+    path = tmp_path / "a.gguf"
+    path.write_bytes(gguf(names, data=bytes(100)))
+    checkpoint = open_checkpoint(str(path))
+    rows = [(row.dtype, row.shape, row.nbytes) for row in checkpoint.tensors]
+    unknown = "ggml_type_99", (64,)
+    assert rows == [
+        ("ggml_type_99", (32,), 64),
+        ("float32", (8,), 32),
+        (*unknown, 4),
+        (*unknown, 0),
+    ]
+    assert elements_of(checkpoint.tensors[0]).view.shape == (64,)
+    assert checkpoint.refusal == "ValueError: 99 is not a valid GGMLQuantizationType"
+    with pytest.raises(PlanError, match="no code loads this file"):
+        render(checkpoint, style=None, target=CPU_ONLY)
+
+
+def test_types_are_those_of_gguf() -> None:
+    gguf = pytest.importorskip("gguf", reason="its enumeration is compared where it is installed")
+    sizes = {
+        kind.value: (kind.name.lower(), gguf.GGML_QUANT_SIZES[kind]) for kind in gguf.GGMLQuantizationType
+    }
+    plain = {"f32": "float32", "f16": "float16", "f64": "float64", "bf16": "bfloat16"}
+    plain |= {f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}
+    theirs = {number: (plain.get(name, name), *size) for number, (name, size) in sizes.items()}
+    theirs[9] = ("q8_1", 32, 36)  # two halves and 32 bytes in ggml-common.h; gguf counts two floats
+    assert {number: tuple(row) for number, row in GGML_TYPES.items()} == theirs
+    undone = {kind.name.lower() for kind in gguf.GGMLQuantizationType if not _is_dequantized(gguf, kind)}
+    assert undone - set(plain) == NOT_DEQUANTIZED
+
+
+def _is_dequantized(gguf: Any, kind: Any) -> bool:
+    nbytes = gguf.GGML_QUANT_SIZES[kind][1]
+    try:
+        gguf.dequantize(np.zeros((1, nbytes * 8), np.uint8), kind)
+    except NotImplementedError:
+        return False
+    return True
 
 
 def test_tensors_whose_bytes_are_elsewhere_are_missing(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ import pytest
 from inspector.containers import lookalikes as folders
 from inspector.containers.formats import FILES
 from inspector.containers.lookalikes import (
+    FOLDER_LOOKALIKES,
+    JSON_LOOKALIKES,
     LOOKALIKES,
     MARKED_TEXTS,
     ZIP_LOOKALIKES,
@@ -77,15 +79,26 @@ SAMPLES: dict[str, tuple[bytes, str]] = {
     "ggml": (struct.pack("<LL", 0x67676A74, 3) + FLOATS, ""),
     "hdf5": (b"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08" + FLOATS, "weights.h5"),
     "tflite": (b"\x1c\0\0\0TFL3\x14\0\x20\0" + FLOATS, ""),
+    "coreml": (bytes.fromhex("080112200a0e0a01781a092a070a010310c08004520e0a01791a"), ""),
+    "executorch": (b"\x28\0\0\0ET12\x1c\0\x20\0eh00" + FLOATS, ""),
     "tf-savedmodel": (b"\x08\x01" + protobuf(2, protobuf(1, b"\x12\x05serve" * 40)), ""),
     "tf-checkpoint": (b"\0\0\x06\x08\x01\x1a\x02\x08\x01\0\x05\x10dense" + FLOATS, "model.ckpt-5.index"),
-    "coreml": (b"\x08\x04\x12" + FLOATS, "net.mlmodel"),
     "onnx": (b"\x08\x08" + protobuf(2, b"pytorch") + protobuf(3, b"2.3.0") + protobuf(7, FLOATS), ""),
     "tf-graph": (protobuf(1, NODE), ""),
     "tensorrt": (b"ptrt\0\0\0\0" + FLOATS, ""),
+    "lightgbm": (b"tree\nversion=v4\nnum_class=1\n", ""),
+    "xgboost": (
+        bytes.fromhex("7b4c00000000000000076c6561726e65727b4c000000000000000a617474726962757465737b7d"),
+        "",
+    ),
+    "matlab": (b"MATLAB 5.0 MAT-file Platform: posix, Created on: Sat" + bytes(72) + FLOATS, ""),
+    "paddle-program": (protobuf(1, b"\x08\0\x10" + b"\xff" * 9 + b"\x01" + bytes(200)), ""),
+    "paddle-parameters": (bytes(16) + b"\x06\0\0\0\x08\x05\x10\x02\x10\x03" + FLOATS, ""),
+    "tfrecord": (bytes.fromhex("0300000000000000b099490e") + b"abc" + bytes(4), ""),
+    "ocdbt": (bytes.fromhex("0cdb3a2a7100000000000000000128b52ffd") + FLOATS, ""),
     "torch7": (struct.pack("<3l", 4, 1, 3) + b"V 1\x11\0\0\0nn.Sequential", ""),
     "mxnet": (struct.pack("<QQQ", 0x112, 0, 2) + FLOATS, ""),
-    "msgpack": (b"\x82\xa6params\x81\xa5dense" + FLOATS, "flax_model.msgpack"),
+    "msgpack": (bytes.fromhex("81a6706172616d7381a177c71e0193920202a7666c6f61743332c410") + FLOATS, ""),
     "pytorch-preview": (b"PYTORCH1" + FLOATS, ""),
     "parquet": (b"PAR1\x15\x04\x15" + FLOATS, ""),
     "arrow": (b"ARROW1\0\0" + FLOATS, ""),
@@ -221,7 +234,13 @@ TEXTS = [
         "download",
     ),
     ("<Error></Error>", "xml-error", "an error message of a storage service", ""),
-    ("<?xml version='1.0'?><net name='ir_v11'>", "xml", "an XML document", ""),
+    ("<?xml version='1.0'?><note>", "xml", "an XML document", ""),
+    (
+        "<?xml version='1.0'?>\n<net name='Model0' version='11'>",
+        "openvino",
+        "an OpenVINO model",
+        "openvino.Core",
+    ),
     (
         '{"error": "Repository not found"}',
         "json-error",
@@ -235,6 +254,11 @@ TEXTS = [
         "beside",
     ),
     ('{"architectures": ["Bert"]}', "json", "a JSON document", "beside"),
+    ('{"learner":{"attributes":{},"feature_names":[]', "xgboost-json", "an XGBoost model", "xgboost.Booster"),
+    ('{"name": "tree", "version": "v4", "num_class": 1', "lightgbm-json", "a LightGBM model", "save_model"),
+    ('{\n  "shape": [3],\n  "zarr_format": 3', "zarr-json", "a part of a Zarr store", "zarr.open"),
+    ('{"tree_metadata": {"(\'a\',)": {', "orbax-json", "a part of an Orbax checkpoint", "orbax.checkpoint"),
+    ('{"base_code":{"magic":"pir","version":1', "paddle-json", "a Paddle inference model", "paddle.jit.load"),
     ("[[1, 2], [3, 4]]", "json", "a JSON document", ""),
     ("import torch\nprint(1)\n", "source", "program code", "download"),
     ("#!/bin/sh\necho\n", "source", "program code", ""),
@@ -263,6 +287,7 @@ def test_text_is_named_with_the_next_step(write: Write, text: str, form: str, wh
 def test_every_kind_of_text_is_among_the_samples() -> None:
     readings = [read for text, *_ in TEXTS for read in MARKED_TEXTS if read(Look(text.encode(), 99, "x"))]
     assert set(readings) == set(MARKED_TEXTS)
+    assert {row.form for row in JSON_LOOKALIKES} <= {form for _, form, *_ in TEXTS}
 
 
 def test_what_a_page_says_is_escaped_and_cut() -> None:
@@ -410,6 +435,50 @@ def test_part_of_it_leads_to_the_folder(tmp_path: Path, monkeypatch: pytest.Monk
     assert not is_part("version")
     (inner / "version").unlink()
     assert not is_part("data.pkl")
+
+
+FOLDERS = {
+    "savedmodel-folder": ("saved_model.pb", "variables"),
+    "orbax-folder": ("_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt", "d"),
+    "zarr-folder": ("zarr.json", "c"),
+    "coreml-folder": ("Manifest.json", "Data"),
+    "paddle-folder": ("inference.pdmodel", "inference.pdiparams"),
+}
+
+
+def test_every_row_has_its_sample_folders() -> None:
+    assert list(FOLDERS) == [row.form for row in FOLDER_LOOKALIKES]
+
+
+@table("form", FOLDERS)
+@table("above", ["", "3", "3/default"])
+def test_folder_of_another_program_is_named(tmp_path: Path, form: str, above: str) -> None:
+    """By itself, or by the number of a step as the only thing in a folder."""
+    (tmp_path / above).mkdir(parents=True, exist_ok=True)
+    for name in FOLDERS[form]:
+        (tmp_path / above / name).write_bytes(b"x")
+    row = next(row for row in FOLDER_LOOKALIKES if row.form == form)
+    error = refused_folders(os.fspath(tmp_path))
+    assert isinstance(error, NotACheckpointError)
+    assert (error.what, error.remedy, error.form) == (f"this is {row.what}", row.remedy, form)
+
+
+def test_weights_of_openvino_are_told_by_the_graph_beside_them(write: Write, tmp_path: Path) -> None:
+    path = tmp_path / "net.bin"
+    path.write_bytes(FLOATS)
+    assert "OpenVINO" not in refused(os.fspath(path)).what
+    (tmp_path / "net.xml").write_text("<?xml version='1.0'?><note/>", encoding="utf-8")
+    assert "OpenVINO" not in refused(os.fspath(path)).what
+    (tmp_path / "net.xml").write_text("<?xml version='1.0'?>\n<net name='a'>", encoding="utf-8")
+    assert refused(os.fspath(path)).what == "this holds the weights of an OpenVINO model"
+
+
+def test_engine_behind_a_text_of_its_own() -> None:
+    text = b'{"description": "a model"}'
+    head = len(text).to_bytes(4, "little") + text
+    for engine, form in ((b"ftrt", "tensorrt"), (b"abcd", None)):
+        found = name_lookalike(Look(head + engine + FLOATS, 999, "best.engine"), "x")
+        assert getattr(found, "form", None) == form
 
 
 def test_other_folder_names_its_largest_checkpoint(tmp_path: Path) -> None:

@@ -459,3 +459,22 @@ def test_what_torch_has_not_and_what_is_cut_has_no_bytes() -> None:
     assert (set(arrays.storage_ids), arrays.stored) == ({"0"}, {})
     with pytest.raises(ContainerError, match="more than 0 arrays"):
         listed(np.ones(3), replace(DEFAULT_LIMITS, storages=0))
+
+
+def test_types_of_ml_dtypes_are_told_for_what_they_probably_are() -> None:
+    """ml_dtypes has NumPy write its types without a name, but for one that NumPy then refuses."""
+    two = saved(np.zeros((2, 3), "V2"))
+    found = opened(two)
+    assert [row.text for row in found.values] == ["void16 2 \u00d7 3"]
+    (note,) = (note for note in found.notes if note.kind is NoteKind.UNTYPED)
+    assert note.values == ("the array", "bfloat16")
+    float8 = saved(np.zeros((2, 3), "i1")).replace(b"'|i1'", b"'<f1'")
+    with pytest.raises(ValueError, match="descr is not a valid dtype descriptor: '<f1'"):
+        np.load(io.BytesIO(float8))
+    found = opened(float8)
+    assert (found.tensors[0].dtype, found.tensors[0].nbytes) == ("float8_e5m2", 6)
+    assert found.refusal == "ValueError: descr is not a valid dtype descriptor: '<f1'"
+    several = build_zip(Record(name="a.npy", data=float8), Record(name="b.npy", data=two))
+    found = opened_npz(several)
+    assert found.refusal.endswith("'<f1'")
+    assert [note.values[0] for note in found.notes if note.kind is NoteKind.UNTYPED] == ["b"]

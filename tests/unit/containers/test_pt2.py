@@ -9,6 +9,9 @@ from inspector.containers.formats import format_of
 from inspector.containers.notes import NoteKind
 from inspector.containers.opening import read_container, read_extents
 from inspector.containers.pt2 import (
+    LOAD_ALL,
+    LOAD_COMPILED,
+    LOAD_NAMED,
     devices_in_graph,
     parse_json,
     parse_payloads,
@@ -17,10 +20,15 @@ from inspector.containers.source import BytesSource
 from inspector.containers.storage_reader import sum_extents
 from inspector.errors import CheckpointError, ContainerError
 from inspector.limits import DEFAULT_LIMITS, Limits
+from inspector.model.agents import loader_of
 from inspector.model.build import build_checkpoint
 from inspector.model.checkpoint import Checkpoint, HiddenPlace
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.report.words.verdicts import load_verdict
+from inspector.safety.verdict import judge
+from inspector.target.profile import CPU_ONLY, ROCM
+from inspector.target.simulate import Judged, judge_load
 from tests.builders.exports import config, exported, graph, meta, payload, saved
 from tests.builders.exports import config as listed
 from tests.builders.pickles import call, dict_, op, proto, storage, stream, tensor, text
@@ -107,6 +115,62 @@ def test_several_models_stand_below_their_names() -> None:
         )
     )
     assert [row.path for row in found.tensors] == ["a/w", "b/w"]
+
+
+COMPILED_FOR = {"AOTI_DEVICE_KEY": "cuda", "AOTI_PLATFORM": "linux", "AOTI_MACHINE": "x86_64\n\x1b[0m"}
+METADATA = json.dumps(COMPILED_FOR).encode()
+
+
+def compiled(*names: str, programs: str = "") -> bytes:
+    """An archive of what AOTInductor made of models, with exported programs of one letter each."""
+    return exported(
+        *(Record(name=f"m/data/aotinductor/{name}/w.wrapper.so", data=b"\x7fELF") for name in names),
+        *(Record(name=f"m/data/aotinductor/{name}/w.wrapper_metadata.json", data=METADATA) for name in names),
+        **{f"models__{name}.json": graph() for name in programs.split()},
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "call", "names"),
+    [
+        (exported(**PLAIN), "torch.export.load", None),
+        (compiled("model"), LOAD_COMPILED, ("model",)),
+        (compiled("a", "b"), LOAD_NAMED, ("a", "b")),
+        (compiled("b", "model"), LOAD_COMPILED, ("b", "model")),
+        (compiled(programs="a b"), LOAD_ALL, ("a", "b")),
+        (compiled(programs="a"), LOAD_ALL, ("a",)),  # `torch.export.load` asks for the program "model" alone
+        (compiled(programs="model a"), LOAD_ALL, ("model", "a")),
+        (compiled("model", programs="model"), "torch.export.load", ("model",)),
+        (compiled("model", programs="a"), LOAD_ALL, ("a",)),
+    ],
+)
+def test_loader_is_told_by_what_the_archive_holds(
+    data: bytes, call: str, names: tuple[str, ...] | None
+) -> None:
+    found = opened(data)
+    own = found.own_loader
+    assert (loader_of(found), None if own is None else own.names) == (call, names)
+    archive = judge(found).archive
+    assert archive is not None
+    assert archive.runs.startswith(call)
+    assert ("machine code" in archive.words) == (call in {LOAD_COMPILED, LOAD_NAMED})
+
+
+def test_machine_code_loads_only_where_it_fits() -> None:
+    found = opened(compiled("model"))
+    assert found.own_loader is not None
+    assert found.own_loader.made_for == "linux x86_64\\u000a\\u001b[0m"
+    failure = judge_load(found, CPU_ONLY).failure
+    assert failure is not None
+    assert (failure.finding, failure.device) == ("cuda-unavailable", "cuda")
+    assert judge_load(found, ROCM).failure is None
+    gpu = Judged(checkpoint=found, target=ROCM, load=judge_load(found, ROCM))
+    assert "if its machine code fits, which was compiled for linux x86_64" in load_verdict(gpu, (), "it").why
+
+
+def test_archive_of_no_program_is_refused() -> None:
+    assert opened(exported(data__weights__weight_0=WEIGHTS)).refusal.startswith("RuntimeError: We ran into")
+    assert opened(exported(extra__notes=b"x")).refusal == "KeyError: 'model'"
 
 
 def test_archives_of_torch_2_8_hold_files_of_torch_save() -> None:

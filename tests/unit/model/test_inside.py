@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from inspector.containers.opening import read_container
+from inspector.containers.source import BytesSource
 from inspector.errors import CancelledError
 from inspector.limits import DEFAULT_LIMITS
 from inspector.model import inside
@@ -14,8 +16,13 @@ from inspector.model.checkpoint import HiddenPlace
 from inspector.model.found import Found
 from inspector.model.inside import devices_inside
 from inspector.progress import Progress
+from inspector.safety.verdict import judge
+from inspector.snippet.styles.table import render
+from inspector.target.profile import CPU_ONLY
+from inspector.target.simulate import judge_load
 from tests.builders.exports import saved
-from tests.builders.pickles import dict_, storage, tensor, text
+from tests.builders.pickles import call, dict_, proto, storage, stream, tensor, text
+from tests.builders.scripts import evil
 from tests.builders.zips import Record, build_zip
 
 
@@ -68,3 +75,40 @@ def test_files_that_hold_none_read_none(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(inside, "devices_inside", None)
     assert build_checkpoint(read_container(BytesSource(file("cuda:0"), "a.pt"))).hidden_devices == ()
+
+
+@pytest.mark.parametrize("inner", ["zip", "cut"])
+def test_what_bytes_run_when_they_are_opened_counts_for_the_verdict(inner: str) -> None:
+    """The load around them leaves them closed: that is said, and the file is dangerous all the same."""
+    payload = saved(evil(), "0")
+    if inner == "cut":
+        payload = payload[: payload.rindex(b"PK\x01\x02")]  # without its directory
+    files = {
+        "zip": saved(dict_((text("torch"), data_of(payload))), "0"),
+        "pickle": stream(proto(), dict_((text("torch"), data_of(payload)))),
+    }
+    for form, data in files.items():
+        found = build_checkpoint(read_container(BytesSource(data, "a.pth")))
+        assert found.format == form
+        assert any("system" in name for _, name in found.imported_inside)
+        safety = judge(found)
+        assert (safety.verdict, safety.danger) == (
+            "dangerous",
+            "bytes in it are a checkpoint that can run commands",
+        )
+        assert judge_load(found, CPU_ONLY).way == "never"
+    found = build_checkpoint(read_container(BytesSource(files["zip"], "a.pth")))
+    assert judge_load(found, CPU_ONLY).failure is None  # torch.load opens no bytes
+    assert "runs nothing" in render(found, style="plain", target=CPU_ONLY)
+
+
+def test_harmless_bytes_change_no_verdict() -> None:
+    data = saved(dict_((text("torch"), data_of(file("cpu")))), "0")
+    found = build_checkpoint(read_container(BytesSource(data, "a.pth")))
+    assert found.imported_inside
+    assert judge(found).verdict == "weights-only"
+
+
+def data_of(payload: bytes) -> bytes:
+    """The instructions that make bytes, as protocol 2 writes them."""
+    return call("_codecs.encode", text(payload.decode("latin-1")), text("latin1"))

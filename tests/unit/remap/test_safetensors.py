@@ -101,11 +101,18 @@ def test_texts_and_numbers_become_metadata() -> None:
         (("w", "float32", "strided"), False, "w has no bytes in the file"),
         (("__metadata__", "float32", "strided"), True, "a name is not one that the format allows"),
         (("a\ud800", "float32", "strided"), True, "a name is not one that the format allows"),
+        (("w", "float8_e8m0fnu", "strided"), True, ""),
+        (("w", "float4_e2m1fn_x2", "strided"), True, ""),
         (("x" * 99, "quint8", "strided"), True, "x" * 79 + "\u2026 is quint8"),
     ],
 )
 def test_what_the_format_cannot_hold_is_said(arguments, stored, expected) -> None:
     assert refusal_of(*arguments, is_stored=stored) == expected
+
+
+def test_halves_of_a_byte_need_a_dimension() -> None:
+    said = refusal_of("w", "float4_e2m1fn_x2", "strided", is_stored=True, is_number=True)
+    assert said == "w is float4_e2m1fn_x2 without dimensions"
 
 
 def test_conjugated_on_the_fly_is_refused() -> None:

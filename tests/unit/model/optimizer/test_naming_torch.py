@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from inspector.model.build import open_checkpoint
 from inspector.model.checkpoint import Checkpoint
 from tests.sweep import put_through, table
 from tests.unit.model.making import saved
@@ -413,3 +414,22 @@ def test_ema_beside_the_model_changes_nothing(tmp_path: Path) -> None:
     assert named == of > 0
     roles = {tensor.keys[0]: tensor.role for tensor in checkpoint.tensors}
     assert roles == {"model": "parameter", "ema": "ema", "optimizer": "optimizer", "shadow_params": "ema"}
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_distributed_checkpoint_names_what_torch_save_names(tmp_path: Path) -> None:
+    """DCP makes texts of the numbers of parameters, and leaves those in the groups as they are."""
+    import torch.distributed.checkpoint as dcp
+
+    net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3))
+    optimizer = torch.optim.Adam(net.parameters())
+    net(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    saved = {"model": net.state_dict(), "optimizer": optimizer.state_dict()}
+    torch.save(saved, tmp_path / "one.pth")
+    dcp.save(saved, checkpoint_id=tmp_path / "folder")
+    one, other = (open_checkpoint(str(tmp_path / name)) for name in ("one.pth", "folder"))
+    names = [[row.parameter for row in found.tensors if row.slot is not None] for found in (one, other)]
+    assert names[0] == names[1]
+    assert None not in names[0]
+    assert one.optimizers[0].naming == other.optimizers[0].naming

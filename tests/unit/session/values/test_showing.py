@@ -64,7 +64,7 @@ def test_a_scan_lists_the_odd_before_the_unread_and_counts_the_rest() -> None:
 
 
 def test_a_tensor_is_saved_as_what_can_hold_it() -> None:
-    plain = {"shape": [2, 3], "conj": False, "neg": False, "scale": None}
+    plain = {"shape": [2, 3], "conj": False, "neg": False, "scale": None, "place": {}}
     npy, safetensors = (".npy", "NumPy array"), (".safetensors", "safetensors")
     as_float = ".npy", "NumPy array, as float32"
     for dtype, more, forms in (
@@ -78,6 +78,8 @@ def test_a_tensor_is_saved_as_what_can_hold_it() -> None:
         ("qint8", {"axis": 0}, ()),
         ("float32", {"part": "values"}, (npy,)),
         ("quint4x2", {}, ()),
+        ("float4_e2m1fn_x2", {}, ()),  # safetensors holds it, and its halves of bytes are read apart here
+        ("q8_0", {"place": {"blocks": "q8_0"}}, (as_float,)),
     ):
         assert forms_of(tensor("a", dtype=dtype), plain | more) == forms, (dtype, more)
     assert forms_of(tensor("a", layout="sparse_coo"), plain | {"layout": "sparse_coo"}) == ()
