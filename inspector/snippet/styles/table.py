@@ -229,9 +229,12 @@ def _unchecked_code(
 ) -> str:
     """Write the code for a file whose loader runs whatever is named in it."""
     from inspector.snippet.arrays import NPY, NPZ, render_arrays  # noqa: PLC0415 - as above
+    from inspector.snippet.folders import folder_code  # noqa: PLC0415 - as above
     from inspector.snippet.pickled import render_agent, render_pickled  # noqa: PLC0415 - such files are rare
 
     device = _device_of(mapping) or choose_device(target)
+    if checkpoint.parts:
+        return folder_code(checkpoint.format, path, device)
     if checkpoint.format == AGENT:
         return render_agent(checkpoint, path, device)
     if checkpoint.format in {NPY, NPZ}:
