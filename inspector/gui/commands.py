@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
 
@@ -338,9 +337,7 @@ class Commands(QObject):
         """Make text larger (1) or smaller (-1) in all windows, or as large as the desktop says (0)."""
         at = ZOOMS.index(self._theme.zoom) + step
         self._theme.set_zoom(ZOOMS[max(0, min(at, len(ZOOMS) - 1))] if step else 100)
-        told = f"Text at {self._theme.zoom} %"
-        # A status bar with a new font shows its labels again, over what it says.
-        QTimer.singleShot(0, self, partial(self._window.statusBar().showMessage, told, _MESSAGE_MS))
+        self._window.statusBar().showMessage(f"Text at {self._theme.zoom} %", _MESSAGE_MS)
 
     # Help.
 

@@ -41,8 +41,8 @@ _UNREAD = "\u2026"
 _RANKS: tuple[Tone, ...] = ("bad", "warning", "good", "neutral")
 _COUNTED: dict[Tone, str] = {
     "good": "load here as they are",
-    "warning": "load with a warning",
-    "bad": "do not load here, or should not be",
+    "warning": "with a warning",
+    "bad": "do not load here or should not be loaded",
 }
 
 

@@ -123,7 +123,7 @@ class Bars(Drawing):
         room = QRectF(0, line.center().y() - _LINE / 2, _LABEL - _PAD, _LINE)
         plot.write(room, bar.label, tokens.color("accent" if bar.segments[0].query else "text"))
         room.setWidth(plot.room.width())
-        self._write_figures(plot, room, [bar.text, self._percent(bar)], tokens.color("text"), _SHARE)
+        self._write_figures(plot, room, [bar.text, self._percent(bar)], tokens.color("text"), [0, _SHARE])
 
     def _write_caption(self, plot: Plot, tokens: Tokens, bar: Bar, line: QRectF) -> None:
         room, excess = line.adjusted(0, -_CAPTION, 0, -_BAR - 3), bar.excess_nbytes
@@ -144,23 +144,27 @@ class Bars(Drawing):
     def _write_legend(self, plot: Plot, tokens: Tokens) -> None:
         """Write a line for each color, with a column for each bar, unless there are many."""
         bars, room = self._columns, QRectF(0, self.height - self._below + _ABOVE, plot.room.width(), _LINE)
+        apart = [max(_FIGURE, plot.advance(bar.label) + 2 * _PAD) for bar in bars]
         if self._legend and len(bars) > 1:
-            self._write_figures(plot, room, [bar.label for bar in bars], tokens.color("muted"))
+            self._write_figures(plot, room, [bar.label for bar in bars], tokens.color("muted"), apart)
             room.translate(0, _LINE)
         for label, part in self._legend.items():
             swatch = QRectF(0, room.center().y() - _SWATCH / 2, _SWATCH, _SWATCH)
             plot.fill(swatch, self._color(tokens, part), 3.5)
-            plot.write(room.adjusted(_LINE, 0, -_FIGURE * len(bars), 0), label, tokens.color("text"))
+            plot.write(room.adjusted(_LINE, 0, -sum(apart), 0), label, tokens.color("text"))
             sums = [sum(each.nbytes for each in bar.segments if each.label == label) for bar in bars]
             figures = [format_nbytes(nbytes) if nbytes else "\u2013" for nbytes in sums]
-            self._write_figures(plot, room, figures, tokens.color("text"))
+            self._write_figures(plot, room, figures, tokens.color("text"), apart)
             room.translate(0, _LINE)
 
     def _write_figures(
-        self, plot: Plot, room: QRectF, texts: list[str], ink: QColor, apart: int = _FIGURE
+        self, plot: Plot, room: QRectF, texts: list[str], ink: QColor, apart: list[float]
     ) -> None:
-        for place, text in enumerate(reversed(texts)):
-            plot.write(room.adjusted(0, 0, -apart * place, 0), text, ink, right=True)
+        """Write texts from the right: each ends where the room of the one behind it begins."""
+        right = 0.0
+        for text, width in zip(reversed(texts), reversed(apart), strict=True):
+            plot.write(room.adjusted(0, 0, -right, 0), text, ink, right=True)
+            right += width
 
     def _color(self, tokens: Tokens, part: Segment) -> QColor:
         """Return the color of a segment; what is no device gets one that no device has."""

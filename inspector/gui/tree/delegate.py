@@ -40,6 +40,8 @@ INDENT, _NARROW_INDENT = 12, 6
 ARROW = 20
 """Width of the place of the arrow before a name."""
 _LEAST_NAME = 100
+_NOUN = len(" pa\u2026")
+"""What is left of a noun so that it can be guessed."""
 _MOST_LEVELS = 64
 """Rows that are nested deeper than any model are not indented further."""
 _NAME_LEFT = 6
@@ -265,7 +267,10 @@ def _cut(text: str, column: int, metrics: QFontMetrics, room: float) -> str:
         return cut_path(text, metrics, room)
     is_count = column in (Column.TYPE, Column.SHAPE) and text[:1].isdigit() and "\u00d7" not in text
     if is_count and metrics.horizontalAdvance(text) > room:
-        count = text.partition(" ")[0]  # a part of a number would be a wrong one
+        count, cut = text.partition(" ")[0], metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(room))
+        if cut.startswith(f"{count} ") and len(cut) >= len(count) + _NOUN:
+            return cut
+        # A part of a number would be a wrong one.
         return count if metrics.horizontalAdvance(count) <= room else "\u2026"
     return metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(room))
 

@@ -330,6 +330,15 @@ class StatusLine(QStatusBar):
         self.addPermanentWidget(self.undo)
         self.addPermanentWidget(self._facts)
 
+    @override
+    def event(self, event: QEvent) -> bool:
+        """Keep the first text out of a message: new fonts and new texts show it again."""
+        done = super().event(event)
+        if self.currentMessage() and self._path.isVisible():
+            self._path.hide()
+            self._path.setAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide, False)  # until it ends
+        return done
+
     def show_status(self, status: tuple[str, ...]) -> None:
         first = status[0] if status else ""
         if isinstance(self._path, PathButton):

@@ -29,6 +29,8 @@ def test_a_count_is_cut_before_its_noun_and_not_within(qapp) -> None:
     room = metrics.horizontalAdvance("1,204 te")
     assert _cut("1,204 tensors", Column.TYPE, metrics, room) == "1,204"
     assert _cut("1,204 tensors", Column.TYPE, metrics, 2 * room) == "1,204 tensors"
+    some = metrics.horizontalAdvance("1,204 tens\u2026") + 1
+    assert _cut("1,204 tensors", Column.TYPE, metrics, some) == "1,204 tens\u2026"
     assert _cut("1,204 tensors", Column.TYPE, metrics, 9) == "\u2026"
     assert _cut("640 \u00d7 481", Column.SHAPE, metrics, metrics.horizontalAdvance("640 \u00d7 4")) != "640"
 

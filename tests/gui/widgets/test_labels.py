@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QVBoxLayout, QWidget
 from inspector.gui.widgets.labels import (
     ElidedLabel,
     PathButton,
+    StatusLine,
     WrappedText,
     blocked,
     clear_layout,
@@ -171,3 +172,15 @@ def test_a_link_shows_as_much_of_a_path_as_there_is_room(qtbot):
     assert link.accessibleDescription() == "a&b." + NAMES[0]
     link.click()
     assert asked == [1]
+
+
+def test_a_status_never_stands_below_a_message(qtbot):
+    line = StatusLine(lambda: None)
+    qtbot.addWidget(line)
+    line.show_status(("/runs/best.pth", "788 KB"))
+    line.show()
+    line.showMessage("Text at 150 %")
+    line.show_status(("/runs/last.pth", "788 KB"))
+    qtbot.waitUntil(lambda: not line._path.isVisible())
+    line.clearMessage()
+    assert line._path.isVisible()

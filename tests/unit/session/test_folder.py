@@ -17,7 +17,8 @@ from inspector.session.folder import FolderRow, list_folder
 from inspector.session.present.banner import short_verdict
 from inspector.target.profile import CPU_ONLY, Profile
 from inspector.target.simulate import Judged, judge_load
-from tests.builders.states import T, save_zip
+from tests.builders.pickles import new
+from tests.builders.states import Raw, T, save_zip
 from tests.unit.session.documents import AtOnce
 
 
@@ -81,6 +82,16 @@ def test_the_verdict_is_that_of_the_file_when_it_is_opened(walked: Session, runs
         alone.open(row.path)
         banner = alone.screen.banner
         assert row.tone == ("bad" if banner is None else banner.tone), row
+
+
+def test_what_is_refused_is_not_counted_as_loading(walked: Session, runs: Path) -> None:
+    save_zip(runs / "refused.pth", {"w": T([1.0]), "x": Raw(new("mine.Thing"))})
+    walked.open(str(runs))
+    row = rows_of(walked)["refused.pth"]
+    assert row.tone == "warning", row
+    assert row.verdict.startswith("Does not load"), row
+    assert walked.screen.folder is not None
+    assert ", 1 with a warning" in walked.screen.folder.summary
 
 
 def test_an_error_beside_a_load_that_works_is_no_green(tmp_path: Path) -> None:
