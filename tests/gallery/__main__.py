@@ -25,7 +25,7 @@ FOLDER = ROOT / "docs" / "gallery"
 THEMES = ("light", "dark", "contrast-dark")
 SOME_THEME = "contrast-light"
 """Taken of some pictures alone: it differs from `light` in lines and inks."""
-SOME = frozenset({"demo", "page-memory", "page-map", "page-findings", "export", "compare"})
+SOME = frozenset({"demo", "page-overview", "page-memory", "page-findings", "export", "compare"})
 SCALES = {"1280x800": (1, 1280, 800), "2560x1440": (2, 1280, 720)}
 SCREEN = {"name": "wide", "x": 0, "y": 0, "width": 2560, "height": 1600, "dpr": 1}
 README_PICTURE = ("light", "1280x800", "demo")

@@ -80,8 +80,11 @@ class Gallery:
         yield "empty", self._take_empty
         yield "failed", self._take_failed
         yield "demo", self._take_demo
-        for page in (*(page.id for page in PAGES), *PARTS):
-            yield f"page-{page}", self._take_page
+        for page in PAGES:
+            yield f"page-{page.id}", self._take_page
+        for old, (page_id, _) in PARTS.items():
+            yield f"{page_id}-{old}", self._take_page
+        yield "folder", self._take_folder
         yield "lora", self._take_lora
         yield "search", self._take_search
         yield "verdict", self._take_verdict
@@ -116,7 +119,7 @@ class Gallery:
             self._picture(window, name)
 
     def _take_page(self, name: str) -> None:
-        page = name.removeprefix("page-")
+        page = name.rpartition("-")[2]
         file = {"tensor": "resnet", "code": "resnet", "values": "resnet"}.get(page, "llm")
         with self._window(self._files[file]) as window:
             if file == "resnet":
@@ -179,6 +182,11 @@ class Gallery:
             dialog = QApplication.activeModalWidget()
             self._picture(window, name, dialog)
             dialog.close()
+
+    def _take_folder(self, name: str) -> None:
+        with self._window(self._files["samples"]) as window:
+            self._wait(lambda: window.shown.folder is not None and not window.shown.folder.reading)
+            self._picture(window, name)
 
     def _take_compare(self, name: str) -> None:
         self._program.compare_files([str(self._files["resnet"]), str(self._files["later"])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
@@ -20,7 +20,8 @@ from inspector.session.screen import Screen
 
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=[KMGTPE]?B\b|%)")
 """A number and its unit stand in one line."""
-_CAPTION_WIDTH = 104
+_CAPTION_WIDTH, _CAPTION_PAD, _MOST_CAPTION = 104, 6, 16
+"""Of captions: what they have, what stands beside the longest, and how many letters have room."""
 _TWO_COLUMNS = 760
 _LONGEST_WORD, _LEAST_TEXT = 24, 40
 _BETWEEN, _BETWEEN_COLUMNS = 12, 32
@@ -37,6 +38,7 @@ class OverviewPanel(ScrollPanel):
         super().__init__(theme, "Overview")
         self._shown: Overview | None = None
         self._query = self._path = ""
+        self._caption_width = _CAPTION_WIDTH
         self._columns = QBoxLayout(QBoxLayout.Direction.TopToBottom)
 
     def show_screen(self, screen: Screen) -> None:
@@ -44,9 +46,27 @@ class OverviewPanel(ScrollPanel):
         if screen.overview is None or screen.overview == self._shown:
             return
         self._shown = screen.overview
+        self._build()
+        if self._path != screen.path:  # else a machine or a map was chosen, and what is read stays in sight
+            self.verticalScrollBar().setValue(0)
+        self._path = screen.path
+
+    @override
+    def changeEvent(self, arg__1: QEvent) -> None:
+        super().changeEvent(arg__1)
+        if arg__1.type() == QEvent.Type.FontChange:
+            QTimer.singleShot(0, self, self._build)  # captions are cut and sized by their font
+
+    def _build(self) -> None:
+        if self._shown is None:
+            return
         self.clear()
-        self.cards.addWidget(_wrapped(screen.overview.title, "lead"))
-        parts = [self._build_group(group) for group in screen.overview.groups]
+        self.cards.addWidget(_wrapped(self._shown.title, "lead"))
+        captions = [line.caption for group in self._shown.groups for line in group.lines]
+        metrics = self.fontMetrics()
+        longest = max(map(metrics.horizontalAdvance, captions), default=0) + _CAPTION_PAD
+        self._caption_width = max(_CAPTION_WIDTH, min(longest, _MOST_CAPTION * metrics.averageCharWidth()))
+        parts = [self._build_group(group) for group in self._shown.groups]
         holder = QWidget()
         self._columns = QBoxLayout(QBoxLayout.Direction.TopToBottom, holder)
         self._columns.setContentsMargins(*NO_MARGINS)
@@ -55,9 +75,6 @@ class OverviewPanel(ScrollPanel):
             self._columns.addWidget(_build_half(half), 1, TOP)
         self.cards.addWidget(holder)
         self.cards.addStretch(1)
-        if self._path != screen.path:  # else a machine or a map was chosen, and what is read stays in sight
-            self.verticalScrollBar().setValue(0)
-        self._path = screen.path
 
     @override
     def resizeEvent(self, arg__1: QResizeEvent) -> None:
@@ -76,7 +93,7 @@ class OverviewPanel(ScrollPanel):
         lines = column(title, named(QFrame(), "line"), spacing=4, margins=NO_MARGINS, within=holder)
         for line in group.lines:
             caption = self._build_caption(line)
-            caption.setFixedWidth(_CAPTION_WIDTH)
+            caption.setFixedWidth(self._caption_width)
             lines.addLayout(row((caption, 0, TOP), (_build_text(line), 1, TOP), spacing=12))
         return holder
 
@@ -86,7 +103,7 @@ class OverviewPanel(ScrollPanel):
         caption.setContentsMargins(1, 1, 0, 0)  # the border of a button
         if not line.query:
             return caption
-        middle, room = Qt.TextElideMode.ElideMiddle, _CAPTION_WIDTH - 2
+        middle, room = Qt.TextElideMode.ElideMiddle, self._caption_width - 2
         shown = self.fontMetrics().elidedText(line.caption, middle, room)
         button = make_button(shown, partial(self._on_query_wanted, line.query), kind="fact")
         describe(button, f"Search for {line.query}")

@@ -5,6 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QBoxLayout, QPushButton
 
 from inspector.gui.pages.overview import OverviewPanel
+from inspector.gui.widgets.labels import DOTS
 from inspector.records import replace
 from inspector.report.overview import Overview, OverviewGroup, OverviewLine
 from tests.gui import fakes
@@ -44,6 +45,24 @@ def test_a_click_searches_and_a_second_ends_that(panel, qtbot):
     with qtbot.waitSignal(panel.query_wanted) as wanted:
         qtbot.keyClick(buttons["Parameters"], Qt.Key.Key_Space)
     assert wanted.args == [""]
+
+
+def test_links_have_room_for_larger_text(panel, theme, qtbot):
+    def cut() -> list[str]:
+        return [
+            button.accessibleName()
+            for button in panel.findChildren(QPushButton)
+            if DOTS in button.text()
+            or button.fontMetrics().height() > button.height()
+            or button.fontMetrics().horizontalAdvance(button.text()) > button.maximumWidth()
+        ]
+
+    panel.show()
+    try:
+        theme.set_zoom(150)
+        qtbot.waitUntil(lambda: not cut())
+    finally:
+        theme.set_zoom(100)
 
 
 def test_two_columns_stand_side_by_side_where_there_is_room(panel, qtbot):
