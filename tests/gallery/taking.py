@@ -193,7 +193,10 @@ class Gallery:
         window = self._program.comparisons[-1]
         window.setMinimumSize(1, 1)
         window.resize(self._size)
-        self._wait(lambda: window.shown is not None and window.shown.phase == "ready")
+        self._wait(
+            lambda: window.shown is not None and window.shown.phase == "ready" and window.shown.measured
+        )
+        self._wait(lambda: window.shown.measuring is None)
         self._let_live(8)
         self._save(window.grab().toImage(), name)
         window.close()

@@ -357,6 +357,11 @@ class CompareModel(QAbstractItemModel):
         return what_text(row) if name == "what" else side_texts(row, screen.found)[name == "b"]
 
 
+def bar_width(share: float, room: float, advance: float) -> float:
+    """Return how long a bar is that covers no digit of the figure at its right."""
+    return max(min(_BAR_WIDTH, room - advance - _PAD / 2), 0) * min(share, 1.0)
+
+
 class CompareDelegate(QStyledItemDelegate):
     """Paints a figure behind a small bar of its size."""
 
@@ -378,14 +383,16 @@ class CompareDelegate(QStyledItemDelegate):
         option.widget.style().drawPrimitive(panel, option, painter, option.widget)
         tokens, is_group = self._theme.tokens, self._model.row_of(index) is None
         area = QRectF(option.rect).adjusted(_PAD, 0, -_PAD, 0)
-        width = _BAR_WIDTH * min(self._model.share(index), 1.0)
+        text = str(index.data())
+        share = self._model.share(index)
+        width = bar_width(share, area.width(), option.fontMetrics.horizontalAdvance(text))
         painter.save()
         if width > 0:
             bar = QRectF(area.left(), area.center().y() - _BAR_HEIGHT / 2, max(width, 1.0), _BAR_HEIGHT)
             painter.fillRect(bar, tokens.color("border_strong" if is_group else "accent"))
         painter.setFont(option.font)
         painter.setPen(QPen(tokens.color("muted" if is_group else "text")))
-        painter.drawText(area, _NUMBERS, str(index.data()))
+        painter.drawText(area, _NUMBERS, text)
         painter.restore()
 
 

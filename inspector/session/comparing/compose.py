@@ -52,6 +52,7 @@ _SHOWN_FACTS = ("device", "dtype", "shape", "stride", "layout", "requires_grad",
 _CONTAINER_FACTS: dict[tuple[str, ...], str] = {("container",): "Type", ("order",): "Keys"}
 _CHOICES = {"values": "tensor values", "value": "other values"}
 """What a kind is called where it stands alone, if its label needs a row beside it."""
+_LEFT_OUT = "; * without counters, NaN, infinities and what one file lacks"
 _STALE = "What stands here may be out of date: {}."
 
 
@@ -276,7 +277,7 @@ def _measured(state: CompareState, compared: Compared) -> str:
     told = [f"{name} {figure_text(whole, cast('CompareColumn', column))}" for column, name in names.items()]
     left = len(compared.pairs) - len(state.found)
     rest = f" ({format_count(left, 'pair')} left)" if left else ""
-    return f"All tensors: {', '.join(told)}{rest}"
+    return f"All tensors: {', '.join(told)}{_LEFT_OUT if whole.apart or whole.skipped else ''}{rest}"
 
 
 def can_measure(diff: Diff, row: DiffRow) -> bool:

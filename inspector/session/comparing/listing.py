@@ -165,7 +165,8 @@ class Figures(NamedTuple):
         cosine: None where one of the two vectors is 0.
         largest: None where no two elements are finite.
         skipped: Elements that are NaN or infinite in one of the files, which the others leave out.
-        apart: Tensors below a group that have no figures, such as those of one file alone.
+        apart: Tensors below a group that are not in its figures: those of one file alone have none, and
+            counters that differ would hide all else.
         finite: Whether any two elements are.
     """
 
@@ -195,7 +196,8 @@ class Figures(NamedTuple):
 def figures_of(diff: Diff, rows: Sequence[DiffRow], shape: Shape, found: Found) -> tuple[Figures | None, ...]:
     """Return the figures of all nodes, as far as they are found; None for those that have none.
 
-    Whole numbers and counts of steps move by far more than any weight: they are in no group's figures.
+    Whole numbers and counts of steps move by far more than any weight: they are in no group's figures, which
+    say so where such a one differs.
     """
     figures: list[Figures | None] = [None] * len(shape.names)
     inside: list[list[Figures]] = [[] for _ in shape.names]
@@ -205,7 +207,11 @@ def figures_of(diff: Diff, rows: Sequence[DiffRow], shape: Shape, found: Found) 
         if number >= 0:
             row = rows[number]
             one = figures[node] = row_figures(diff, row, found)
-            if row.section in {"tensor", "optimizer"} and is_weight(diff, row):
+            if row.section not in {"tensor", "optimizer"}:
+                continue
+            if not is_weight(diff, row):
+                apart[parent] += one is not None and bool(one.distance)
+            else:
                 inside[parent] += [one] if one is not None and one.finite else []
                 apart[parent] += one is None or not one.finite
             continue

@@ -10,7 +10,7 @@ from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QPushButton, QToolButton, QWidget
 
-from inspector.gui.compare.window import CompareWindow
+from inspector.gui.compare.window import CompareWindow, bar_width
 from inspector.gui.theme.theme import Theme
 from inspector.progress import Progress
 from inspector.session.comparing.listing import COLUMNS
@@ -102,6 +102,12 @@ def test_a_figure_has_a_bar_in_proportion(window, theme) -> None:
     assert model.share(place.siblingAtColumn(0)) == 0.0
     inks = colors_in(window.tree.grab().toImage())
     assert {theme.tokens.color(ink).name() for ink in ("accent", "border_strong")} <= inks
+
+
+@pytest.mark.parametrize(("advance", "length"), [(30, 36), (78, 18), (200, 0)])
+def test_a_bar_covers_no_digit(advance, length) -> None:
+    """The figure of a counter, such as 8.008e+04, leaves no room for a whole bar."""
+    assert bar_width(1.0, 100, advance) == length
 
 
 def test_a_click_on_a_title_sorts_and_keeps_what_is_unfolded(window) -> None:

@@ -203,6 +203,18 @@ def test_numbers_are_said_once_they_are_known(tmp_path: Path) -> None:
     )
 
 
+def test_the_sum_says_that_counters_are_not_in_it(tmp_path: Path) -> None:
+    def measured(later: int) -> str:
+        counts = [T(number.to_bytes(8, "little"), (), "int64") for number in (1, later)]
+        files = [{"w": T(one), "n": count} for one, count in zip((W, V), counts, strict=True)]
+        diff = compared(tmp_path, *files, NUMBERS)
+        found = {row.pair: row.numbers for row in diff.tensors if row.numbers is not None}
+        return compose(with_figures(state_of(tmp_path, *files), found)).measured
+
+    assert "without counters" in measured(90_000)
+    assert "without counters" not in measured(1)
+
+
 def test_only_pairs_with_as_many_elements_can_be_measured(tmp_path: Path) -> None:
     def measurable(a: T, b: T) -> bool:
         diff = compared(tmp_path, {"w": a}, {"w": b})
