@@ -8,7 +8,7 @@ from collections.abc import Callable
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import CodeDevice, Container
 from inspector.containers.formats import format_of
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.notes import Note, NoteKind, listed
 from inspector.containers.opening import read_container
 from inspector.containers.source import Source
 from inspector.containers.unread import OPENER
@@ -157,6 +157,10 @@ def build_checkpoint(
     data = container.object_data
     safety = _safety(container, found, work) if container.programs else None
     inside, imported_inside = _inside(found, data, limits, progress)
+    closed = dict.fromkeys(path for path, name in imported_inside if not name)
+    if safety is not None and closed:
+        row = f"checkpoints in its bytes ({listed(tuple(closed))})"
+        safety = replace(safety, unread=(*safety.unread, row))
     embedded = tuple(path for path, value in found.embedded if holds_checkpoint(value, data))
     kind, module_class = _kind_of_root(container.root), _module_class(container.root)
     tuples = tuple(found.places[id(holder)] for holder in found.holders if isinstance(holder, tuple))
