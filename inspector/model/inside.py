@@ -19,9 +19,9 @@ from inspector.limits import Limits
 from inspector.model.checkpoint import HiddenDevice, HiddenPlace
 from inspector.model.found import Found
 from inspector.model.roles.devices import is_accelerator
+from inspector.model.tensors.views import Known
 from inspector.model.values.embedded import contents_of, is_checkpoint
 from inspector.model.walk import walk
-from inspector.model.tensors.views import Known
 from inspector.pickles.values import Value
 from inspector.progress import Progress
 
@@ -46,7 +46,7 @@ def files_inside(
 ) -> Iterator[tuple[str, Value, list[str], list[str]]]:
     """Yield the place of each file within bytes, these, its devices and the names that its pickles import.
 
-    Those count too that files in its own bytes import. `NOT_READ` is the name of what was not looked at.
+    Those count too that files in its own bytes import. The empty name is what was not looked at.
     """
     bounds, room = within_bounds(limits), _Room(_MOST_FILES, _MOST_NBYTES)
     for path, value in found.embedded:
@@ -82,9 +82,7 @@ class _Room:
         return [contents if min(self._files, self._nbytes) >= 0 else None]
 
 
-def _looked_at(
-    contents: bytes | None, path: str, limits: Limits, progress: Progress, room: _Room
-) -> _File:
+def _looked_at(contents: bytes | None, path: str, limits: Limits, progress: Progress, room: _Room) -> _File:
     if contents is None:
         return _File([], [NOT_READ], [])
     source, container, names = BytesSource(contents, path), None, []

@@ -97,7 +97,7 @@ def test_a_link_that_leads_to_itself_hides_nothing_beside_it(tmp_path: Path) -> 
     for name in ("loop.pth", "loop"):
         (tmp_path / name).symlink_to(name)
     rows = list(checkpoints_in(str(tmp_path)))
-    assert [os.path.basename(row.path) for row in rows] == ["a.pth", "loop.pth", "z.pth"]
+    assert [Path(row.path).name for row in rows] == ["a.pth", "loop.pth", "z.pth"]
     assert [bool(row.problem) for row in rows] == [False, True, False]
 
 
