@@ -261,7 +261,9 @@ def _remark_on_safety(path: str) -> None:
 
 
 def read_form(options: argparse.Namespace) -> Form | None:
-    asked, only_weights, prefix = options.format, options.only == "weights", options.strip_prefix
+    asked, only_weights, prefix = options.format, options.only is not None, options.strip_prefix
+    if options.is_export and prefix is None:
+        prefix = options.only  # the path of a model
     is_whole, keeps_names = options.is_export and asked == "same", options.is_export and prefix == ""
     if is_whole:
         asked = None  # the kind of file that is usual for it
@@ -302,6 +304,7 @@ def new_spelling(options: argparse.Namespace, form: Form) -> str:
 
     asked = argparse.Namespace(**vars(options))
     asked.output = None if options.into else getattr(options, "output_name", options.output)
+    asked.only = None
     if form.only_weights:
         asked.format = options.format if form.shape == "safetensors" else None
         asked.strip_prefix = options.strip_prefix or None

@@ -240,12 +240,17 @@ def read_word(folder: Folder, name: str) -> str | None:
         return source.read(0, source.nbytes).decode("utf-8", "replace").strip()
 
 
-def run_beside(folder: Folder, read: Collection[str], below: str, limits: Limits, progress: Progress) -> None:
-    """Read what further files run, but for those that were `read`; all names begin with `below`."""
+def run_beside(
+    folder: Folder, read: Collection[str], below: str | None, limits: Limits, progress: Progress
+) -> None:
+    """Read what further files run, but for those that were `read`.
+
+    Args:
+        below: What their names begin with; empty for those in the folder itself, None for all of them.
+    """
     left = _MOST_BESIDE
     for name in (*folder.sizes, *folder.outside):
-        within = name.removeprefix(below)
-        is_there = name.startswith(below) and (bool(below) or "/" not in within)
+        is_there = below is None or (name.startswith(below) if below else "/" not in name)
         if not is_there or name in read or not name.lower().endswith(_SUFFIXES):
             continue
         progress.advance(0)

@@ -46,6 +46,10 @@ FILES: tuple[Entry, ...] = (
 )
 """What a file is asked for, in this order."""
 FOLDERS: tuple[Entry, ...] = (
+    Entry("diffusers", "composite:Diffusers"),
+    Entry("speechbrain", "composite:SpeechBrain"),
+    Entry("adapters", "composite:Adapters"),
+    Entry("tensordict", "tensordict:TensorDict"),
     Entry("dcp", "dcp:Dcp"),
     Entry("deepspeed", "deepspeed:DeepSpeed"),
     Entry("megatron", "megatron:Megatron"),

@@ -57,6 +57,8 @@ class NoteKind(Enum):
     MISSING_PART = "{} missing from the folder: {}."
     SHORT_PART = "{} cut off, or from another save: {}."
     PART_OUTSIDE = "It sends whoever loads it to files outside of its folder: {}. They are not read."
+    FILE_TAKEN = "{} is shown, which its loader takes; the same weights may stand in {}."
+    VARIANT_TAKEN = 'there is {} alone, which its loader takes with variant="{}" only.'
     EXTRA_PART = "{} not part of it, maybe left from another save: {}."
     FAULTY_CHUNKS = "The chunks of {} do not make up the whole. {}: {}."
     PACKED_PARTS = "Its parts are compressed ({}), which is not read here; only .metadata is."

@@ -8,6 +8,7 @@ in them, so the files count, and the index is compared with them.
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, cast
@@ -46,7 +47,8 @@ def read_index(folder: Folder, name: str, limits: Limits, progress: Progress) ->
     """Read the files that one index of a folder names."""
     with folder.open(name) as source:
         index = _parse_index(read_json(source, limits), source.path)
-    return _Reading(folder, index, limits, progress).read(name)
+    files = {tensor: posixpath.join(posixpath.dirname(name), file) for tensor, file in index.files.items()}
+    return _Reading(folder, index._replace(files=files), limits, progress).read(name)
 
 
 def find_index(names: Collection[str]) -> str | None:

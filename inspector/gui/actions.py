@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from inspector.gui.commands import Commands
-from inspector.gui.pages.registry import PAGES, Page, page_key
+from inspector.gui.pages.registry import PAGES, Page, page_keys
 from inspector.gui.theme.icons import draw_icons, name_icon
 from inspector.gui.theme.theme import Theme
 from inspector.records import dataclass
@@ -22,6 +22,7 @@ Need = Literal[
     "nothing",
     "file",
     "ready",
+    "ask",
     "compare",
     "code",
     "export",
@@ -72,20 +73,20 @@ _F, _E, _V, _H = MENUS
 _C = Commands
 
 
-def page_actions(pages: tuple[Page, ...], first: int = 0) -> tuple[Action, ...]:
-    """Return the actions that turn to pages; the first nine pages have a key."""
+def page_actions(pages: tuple[Page, ...]) -> tuple[Action, ...]:
+    """Return the actions that turn to pages."""
     return tuple(
         Action(
             f"page_{page.id}",
             _V,
             page.text,
             partial(_C.on_page, page=page.id),
-            tuple(filter(None, (page_key(place), *page.old_keys))),
+            tuple(filter(None, (key, *page.old_keys))),
             page.icon,
             "ready",
             2,
         )
-        for place, page in enumerate(pages, first)
+        for page, key in zip(pages, page_keys(pages), strict=True)
     )
 
 
@@ -119,7 +120,7 @@ ACTIONS = (
         _C.on_paste_error,
         ("Ctrl+Shift+V",),
         "paste",
-        "ready",
+        "ask",
         1,
     ),
     Action("check_script", _E, "Check a &script\u2026", _C.on_check_script, (), "code", "ready", 1),
@@ -150,6 +151,7 @@ def is_usable(action: Action, screen: Screen) -> bool:
         "nothing": True,
         "file": screen.phase in {"ready", "checkpoints", "failed"},
         "ready": ready,
+        "ask": ready or screen.phase == "empty",
         "compare": ready or screen.phase == "checkpoints",
         "code": ready and screen.code is not None,
         "export": ready and screen.can_export,

@@ -13,17 +13,17 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
 
 from inspector.gui.theme.theme import ZOOMS, Theme
 from inspector.gui.widgets.path_text import start_folder
+from inspector.session.targets import CUSTOM
 from inspector.units import cut_text, format_count
 
 if TYPE_CHECKING:
     from inspector.gui.dialogs.machine import PythonsDialog
     from inspector.gui.tree.search_box import SearchBox
     from inspector.gui.tree.view import TensorTreeView
-    from inspector.model.findings import Fix
     from inspector.session.controller import Session
     from inspector.session.jobs.pythons import PythonsPage
     from inspector.session.log import LogLine
-    from inspector.session.screen import Screen
+    from inspector.session.screen import FindingRow, Screen
 
 _KINDS = (
     "*.pth *.pt *.ckpt *.bin *.safetensors *.tar *.pth.gz *.pt.gz *.pkl *.pickle *.joblib *.gguf *.pt2 "
@@ -231,8 +231,13 @@ class Commands(QObject):
             self._window.statusBar().showMessage("The map changes no device", _MESSAGE_MS)
 
     def on_paste_error(self) -> None:
-        self._window.show_page("findings", at_once=True)
+        if self.shown is not None and self.shown.phase == "ready":
+            self._window.show_page("findings", at_once=True)
         self.error_wanted.emit()
+
+    def on_error_pasted(self, text: str) -> None:
+        if self.session:
+            self.session.explain_error(text, start_folder())
 
     def on_check_script(self) -> None:
         folder = self._folder()
@@ -240,18 +245,21 @@ class Commands(QObject):
         if path and self.session:
             self.session.open_script(path)
 
-    def on_fix_wanted(self, fix: Fix) -> None:
-        """Apply the fix of a finding; an argument of torch.load is copied."""
-        if fix.option is not None:
-            self.copy(f"{fix.option[0]}={fix.option[1]}")
-        elif fix.recovers:
+    def on_fix_wanted(self, row: FindingRow) -> None:
+        """Do what the button of a card says."""
+        if row.copies:
+            self.copy(row.copies)
+        elif row.fix is not None and row.fix.recovers:
             self.on_export()
-        elif self.session:
-            self.session.apply_fix(fix)
+        elif row.fix is not None and self.session:
+            self.session.apply_fix(row.fix, exports=row.exports)
 
-    def on_profile_wanted(self, path: str) -> None:
-        if self.session:
-            self.session.use_machine(path)
+    def on_target_wanted(self, target: str) -> None:
+        """Choose a machine of the list, or describe one."""
+        if target == CUSTOM:
+            self.on_machine()
+        elif self.session:
+            self.session.set_target(target)
 
     def on_path_wanted(self, path: str) -> None:
         self._window.open_paths([path])
@@ -376,6 +384,7 @@ class Commands(QObject):
         dialog = MachineDialog(self._theme, self._window)
         if self.session is not None:
             dialog.file_chosen.connect(self.session.use_machine)
+            dialog.described.connect(self.session.set_target)
         dialog.open()
 
     def on_python(self) -> None:

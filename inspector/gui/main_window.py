@@ -29,13 +29,14 @@ from inspector.gui.actions import (
 )
 from inspector.gui.commands import Commands
 from inspector.gui.dropping import DropFrame, DropOverlay
-from inspector.gui.menus import ProfileMenu, RecentMenu, ThemeMenu
+from inspector.gui.menus import RecentMenu, ThemeMenu
 from inspector.gui.phase_stack import PhaseStack
 from inspector.gui.placing import LEAST, first_size, fit
 from inspector.gui.settings import Settings
 from inspector.gui.theme.icons import retint
 from inspector.gui.theme.theme import Theme
 from inspector.gui.toolbar import TopBar
+from inspector.gui.widgets.dropdown import MapMenu
 from inspector.gui.widgets.labels import StatusLine
 from inspector.overriding import override
 from inspector.session.pasted import is_script_name
@@ -134,9 +135,9 @@ class MainWindow(DropFrame):
 
     def attach(self, session: Session) -> None:
         self.session = session
-        self.top_bar.target_chosen.connect(session.set_target)
         self.top_bar.device_chosen.connect(session.set_wanted)
         self.search.query_changed.connect(session.search)
+        self._map_menu.connect_to(session)
         self._stack.retry_wanted.connect(session.reload)
         self._stack.cancel_wanted.connect(session.cancel_opening)
         space = self._stack.built_workspace
@@ -175,7 +176,8 @@ class MainWindow(DropFrame):
         self.top_bar.show_changes(old, screen)
         if screen.phase == "ready":
             self._show_ready(old if old is not None and old.phase == "ready" else None, screen)
-        self._profiles.show_profiles(screen.profiles)
+        if old is not None and old.profiles != screen.profiles:
+            self._settings.keep_profiles(screen.profiles)
         if old is None or old.recent != screen.recent:
             self._show_recent(old, screen)
         if old is not None and old.python != screen.python:
@@ -185,6 +187,8 @@ class MainWindow(DropFrame):
         for action in ACTIONS:
             self._actions[action.id].setEnabled(is_usable(action, screen))
         say_edits(self._actions, screen)
+        self._map_menu.show_choices(screen.map_choices, screen.no_map)
+        self._map_menu.setEnabled(screen.phase == "ready" and not screen.is_checking)
         self._status.undo.setVisible(self._actions["undo"].isEnabled())
         self._show_export(screen.export)
         self._commands.show_pythons(screen.pythons)
@@ -255,9 +259,8 @@ class MainWindow(DropFrame):
         self._recent = RecentMenu(self)
         self._recent.path_wanted.connect(self._on_path_wanted)
         self._menus["&File"].insertMenu(self._actions["demo"], self._recent)
-        self._profiles = ProfileMenu(self, self._settings)
-        self._profiles.path_wanted.connect(self._commands.on_profile_wanted)
-        self._menus["&File"].insertMenu(self._actions["python"], self._profiles)
+        self._map_menu = MapMenu(self)
+        self._menus["&Edit"].insertMenu(self._actions["copy_rows"], self._map_menu)
         self._theme_menu = ThemeMenu(self, self._theme, self._settings)
         self._menus["&View"].addSeparator()
         self._menus["&View"].addMenu(self._theme_menu)
@@ -265,11 +268,12 @@ class MainWindow(DropFrame):
     def _build_frame(self) -> None:
         self.top_bar = TopBar(self._theme, self._menu_bar, toolbar_actions(self._actions), self)
         self.setMenuWidget(self.top_bar)
+        self.top_bar.target_chosen.connect(self._commands.on_target_wanted)
         self.search = self.top_bar.search
         self.search.step_wanted.connect(self._commands.on_step_wanted)
         self.search.only_toggled.connect(self._on_only_toggled)
         self.search.left.connect(self._commands.on_search_left)
-        self._status = StatusLine()
+        self._status = StatusLine(partial(self._commands.on_page, "file"), "About this file (Ctrl+I)")
         self._status.undo.clicked.connect(self._actions["undo"].trigger)
         self.setStatusBar(self._status)
 
@@ -375,9 +379,7 @@ class MainWindow(DropFrame):
         space.pane.connect_to(session)
         device_map, changed = space.device_map, space.changed
         device_map.mapping_chosen.connect(session.set_mapping)
-        device_map.all_chosen.connect(session.map_all)
-        device_map.as_saved_wanted.connect(session.map_as_saved)
-        device_map.suggested_wanted.connect(session.map_as_suggested)
+        device_map.menu.connect_to(session)
         device_map.branch_removed.connect(session.remove_branch)
         space.banner.this_machine_wanted.connect(session.set_target)
         changed.touched.connect(session.look_at_file)

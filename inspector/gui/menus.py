@@ -41,8 +41,8 @@ class RecentMenu(QMenu):
 
     path_wanted = Signal(object)  # a Signal(str) would lose bytes of names that are not UTF-8
 
-    def __init__(self, parent: QWidget, title: str = "Open rece&nt") -> None:
-        super().__init__(title, parent)
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__("Open rece&nt", parent)
         self._paths: tuple[str, ...] = ()
         self.triggered.connect(self._on_triggered)
 
@@ -57,21 +57,6 @@ class RecentMenu(QMenu):
 
     def _on_triggered(self, action: QAction) -> None:
         self.path_wanted.emit(self._paths[int(action.data())])
-
-
-class ProfileMenu(RecentMenu):
-    """Descriptions of machines that were used before, which the settings keep."""
-
-    def __init__(self, parent: QWidget, settings: Settings) -> None:
-        super().__init__(parent, "Load on a recent mach&ine")
-        self._settings = settings
-        self._shown: tuple[str, ...] | None = None
-
-    def show_profiles(self, paths: tuple[str, ...]) -> None:
-        if paths != self._shown:
-            self._shown = paths
-            self.show_recent(paths)
-            self._settings.keep_profiles(paths)
 
 
 class ThemeMenu(QMenu):

@@ -140,6 +140,9 @@ class PhaseStack(QStackedWidget):
         page.open_wanted.connect(self.open_wanted)
         page.demo_wanted.connect(self.demo_wanted)
         page.path_wanted.connect(self.path_wanted)
+        page.error_pasted.connect(self._commands.on_error_pasted)
+        page.fix_wanted.connect(self._commands.on_fix_wanted)
+        self._commands.error_wanted.connect(page.begin_error)
         return page
 
     def _build_opening(self) -> QWidget:

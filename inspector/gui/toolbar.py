@@ -65,6 +65,7 @@ class ChoiceBox(CalmComboBox):
         self.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToContents)
         self.activated.connect(self._on_activated)
         self._choices: tuple[Choice, ...] = ()
+        self._current = -1
 
     def show_choices(self, choices: tuple[Choice, ...], current: str) -> None:
         ids = [choice.id for choice in choices]
@@ -75,11 +76,14 @@ class ChoiceBox(CalmComboBox):
                 for choice in choices:
                     self.addItem(choice.label)
                     self.setItemData(self.count() - 1, choice.tooltip, Qt.ItemDataRole.ToolTipRole)
-            self.setCurrentIndex(ids.index(current) if current in ids else -1)
+            self._current = ids.index(current) if current in ids else -1
+            self.setCurrentIndex(self._current)
         tooltip = self.currentData(Qt.ItemDataRole.ToolTipRole)
         describe(self, f"{self.currentText()}\n{tooltip}" if tooltip else self.currentText())
 
     def _on_activated(self, place: int) -> None:
+        with blocked(self):
+            self.setCurrentIndex(self._current)  # until a screen says that it is chosen
         self.chosen.emit(self._choices[place].id)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import product
+from math import prod
 
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import CodeDevice, Container
@@ -25,7 +27,7 @@ from inspector.model.checkpoint import (
     ValueRow,
 )
 from inspector.model.found import Found
-from inspector.model.optimizer.naming import Names, Owned, held_views, name_parameters
+from inspector.model.optimizer.naming import Names, Owned, held_views, name_lone, name_parameters
 from inspector.model.optimizer.parameters import Parameters, Shape, View, read_models, serves_all, slot_shape
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.programs.facts import describe_safety, list_globals, note_program_uses
@@ -71,6 +73,7 @@ def read_within(container: Container, look: Callable[[int], None]) -> tuple[str,
 __all__ = ["build_checkpoint", "collector_paused", "open_checkpoint"]
 
 _MODEL_TYPE = "config.json/model_type"
+_MOST_UNORDERED, _MOST_WAYS = 4, 24
 _DEEP = 2  # as far as the state of an optimizer lies below the root
 _PARAMETER = Tensor._fields.index("parameter")
 
@@ -231,6 +234,10 @@ def _name_slots(
         rows.clear()  # they are made anew below
     others = others if not models else _ways_of(models, found.values)
     names = _name_by_others(owned, others) if others else name_parameters(owned, models)
+    for number, one in enumerate(owned):
+        if names[number].naming == "unknown" and one.optimizer.listed.parameters == 1:
+            work.look(len(found.tensors))
+            names[number] = name_lone(one, found.tensors) or names[number]
     for row, number, owner in found.slots:
         name = names[number].by_id.get(owner)
         if name is not None:
@@ -241,15 +248,15 @@ def _name_slots(
 
 
 def _ways_of(models: list[Parameters], values: list[ValueRow]) -> list[list[Parameters]]:
-    """Return models one of which has no order of its own, in each order that it can have; else nothing."""
-    unordered = [model for model in models if not model.is_ordered]
-    if len(unordered) != 1:
+    """Return models some of which have no order of their own, in each that they can have; else nothing."""
+    if not 0 < sum(not model.is_ordered for model in models) <= _MOST_UNORDERED:
         return []
     from inspector.model.optimizer.ordering import registered_orders  # noqa: PLC0415 - few files need it
 
     kind = next((row.text for row in values if row.path == _MODEL_TYPE), "")
-    ordered = [model for model in models if model.is_ordered]
-    return [[*ordered, way] for way in registered_orders(unordered[0], kind)]
+    orders = [[model] if model.is_ordered else registered_orders(model, kind) for model in models]
+    is_few = prod(map(len, orders)) <= _MOST_WAYS
+    return [list(way) for way in product(*orders)] if is_few else []
 
 
 def _name_by_others(owned: list[Owned], others: list[list[Parameters]]) -> list[Names]:

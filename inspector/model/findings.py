@@ -70,6 +70,7 @@ class Finding:
         severity: `error` when loading fails, `warning` when something later may, else `note`.
         detail: Why it matters and what to do, in plain words.
         paths: The tensors it speaks of, `MOST_PATHS` at most.
+        everywhere: All of them, for a search.
         fix: What mends it, or None.
     """
 
@@ -80,6 +81,7 @@ class Finding:
     paths: tuple[str, ...] = ()
     count: int = 0
     fix: Fix | None = None
+    everywhere: tuple[str, ...] = ()
 
 
 _asked_for: ContextVar[Collection[str] | None] = ContextVar("asked for", default=None)
@@ -116,4 +118,5 @@ def finding(
         paths=tuple(paths[:MOST_PATHS]),
         count=len(paths),
         fix=fix,
+        everywhere=tuple(paths),
     )

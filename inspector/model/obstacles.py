@@ -96,6 +96,8 @@ class ObstacleKind(Enum):
     CUT_OFF = 12, "truncated", _FETCH
     # one of several files is not there, or cannot be read
     MISSING_FILE = 13, "missing-part", "Fetch the missing files, and put them beside the others."
+    # the only file of weights has a name that its loader must be told
+    VARIANT = 19, _REFUSES, "Tell it which variant to take, as the printed code does."
     # an array of objects is a pickle
     OBJECTS = (
         *(14, _REFUSES),
@@ -153,16 +155,22 @@ def file_obstacle(checkpoint: Checkpoint) -> Obstacle | None:
     return _version_obstacle(version) or _byteorder_obstacle(versions.get("byteorder"))
 
 
+_NOTED = (
+    (NoteKind.OBJECT_ARRAYS, ObstacleKind.OBJECTS),
+    (NoteKind.UNIVERSAL, ObstacleKind.UNIVERSAL),
+    (NoteKind.MISSING_PART, ObstacleKind.MISSING_FILE),
+    (NoteKind.PART_OUTSIDE, ObstacleKind.MISSING_FILE),
+    (NoteKind.VARIANT_TAKEN, ObstacleKind.VARIANT),
+)
+
+
 def _refusing(checkpoint: Checkpoint) -> ObstacleKind:
     """Return what a reader refuses that takes none of a file."""
     if lost_directory(checkpoint):
         return ObstacleKind.DIRECTORY
-    if _has(checkpoint, NoteKind.OBJECT_ARRAYS):
-        return ObstacleKind.OBJECTS
-    if _has(checkpoint, NoteKind.UNIVERSAL):
-        return ObstacleKind.UNIVERSAL
-    if _has(checkpoint, NoteKind.MISSING_PART, NoteKind.PART_OUTSIDE):
-        return ObstacleKind.MISSING_FILE
+    noted = next((kind for note, kind in _NOTED if _has(checkpoint, note)), None)
+    if noted is not None:
+        return noted
     if _has(checkpoint, NoteKind.UNREAD_PART):  # one of several files, or a record of an archive
         return ObstacleKind.MISSING_FILE if checkpoint.parts else ObstacleKind.RECORD
     has_records = format_of(checkpoint.format).has_records

@@ -18,7 +18,7 @@ from inspector.model.checkpoint import Checkpoint, Optimizer, Tensor, ValueRow
 from inspector.model.findings import Finding, Fix
 from inspector.model.roles.hidden import devices_outside
 from inspector.model.totals import device_totals
-from inspector.records import as_document
+from inspector.records import as_document, replace
 from inspector.report.outline.node import Node, Tree, count_parameters
 from inspector.safety.unread import judge_unread
 from inspector.safety.verdict import SafetyVerdict
@@ -153,7 +153,10 @@ def _unread(error: CheckpointError) -> Document | None:
 
 def finding_document(finding: Finding) -> Document:
     """Return one finding."""
-    return {**as_document(finding), "fix": None if finding.fix is None else fix_document(finding.fix)}
+    named = replace(finding, everywhere=())  # `paths` has a few
+    document = {**as_document(named), "fix": None if finding.fix is None else fix_document(finding.fix)}
+    del document["everywhere"]
+    return document
 
 
 def fix_document(fix: Fix) -> Document:

@@ -13,6 +13,7 @@ from math import prod
 
 from inspector.errors import QueryError
 from inspector.model.checkpoint import ROLES, Checkpoint, Tensor
+from inspector.model.findings import Finding
 from inspector.model.roles.devices import DEVICE_TYPES
 from inspector.model.tensors.dtypes import ITEMSIZES
 from inspector.records import dataclass, replace
@@ -46,12 +47,14 @@ class Rows:
         tensors: The path of each tensor and, on lines of their own, it with `/` and `~` as they are in names,
             and an optimizer slot's `PARAMETER/SLOT`.
         odd: What a scan found; None before one.
+        findings: What findings speak of; those of the file alone, without a machine, where none are given.
     """
 
     checkpoint: Checkpoint
     tensors: tuple[str, ...]
     values: tuple[str, ...]
     odd: Odd | None = None
+    findings: tuple[Finding, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,11 @@ class Query:
     def needs_scan(self) -> bool:
         """Whether it asks for what only a scan of all tensors finds."""
         return any(term.field in ODDITIES for term in self.terms)
+
+    @property
+    def needs_findings(self) -> bool:
+        """Whether it asks for what findings speak of."""
+        return any(term.field == "finding" for term in self.terms)
 
     def find(self, rows: Rows) -> tuple[Iterable[int], Iterable[int]]:
         """Return the indexes of the matching tensors and of the matching values."""
@@ -181,6 +189,9 @@ def _of_kind(term: Term, rows: Rows, among: Iterable[int]) -> list[int]:
             index for index, damage in damage_of(rows.checkpoint).items() if _is_called(damage, term.text)
         }
         return [index for index in among if (index in found) is not is_not]
+    if term.field == "finding":
+        named = {path for one in _findings(rows) if one.id == term.text for path in one.everywhere}
+        return [index for index in among if (table[index].path in named) is not is_not]
     if term.field == "size":
         compare, bound = COMPARE[term.text], term.bound
         return [index for index in among if compare(table[index].nbytes, bound) is not is_not]
@@ -189,6 +200,15 @@ def _of_kind(term: Term, rows: Rows, among: Iterable[int]) -> list[int]:
     facts = [read(table[index]) for index in indexes]
     held = {fact for fact in set(facts) if _holds(term, fact)}  # of a million tensors few facts differ
     return [index for index, fact in zip(indexes, facts, strict=True) if (fact in held) is not is_not]
+
+
+def _findings(rows: Rows) -> tuple[Finding, ...]:
+    if rows.findings is not None:
+        return rows.findings
+    from inspector.diagnose.run import diagnose  # noqa: PLC0415 - few searches ask
+    from inspector.safety.verdict import judge  # noqa: PLC0415 - as above
+
+    return diagnose(rows.checkpoint, judge(rows.checkpoint), None)
 
 
 def _is_called(damage: Damage, text: str) -> bool:
@@ -314,8 +334,13 @@ def _why_whole(term: Term) -> tuple[str, str, bool]:
 
 def _why_fact(term: Term, rows: Rows) -> tuple[str, str, bool]:
     tensors = rows.checkpoint.tensors
-    if term.field == "storage":
-        return f"No tensor views the storage {_word(term.text)}.", "", False
+    if term.field in {"storage", "finding"}:
+        says = (
+            "No finding {} speaks of a tensor."
+            if term.field == "finding"
+            else "No tensor views the storage {}."
+        )
+        return says.format(_word(term.text)), "", False
     if term.field == "role" and not any(role.startswith(term.text) for role in ROLES):
         close = get_close_matches(term.text, ROLES, 1)
         words = f"There is no role {_word(term.text)}; roles are {', '.join(ROLES)}."

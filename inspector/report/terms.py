@@ -72,7 +72,7 @@ def _plain(piece: str) -> str:
 
 ODDITIES = ("nan", "inf", "zero", "huge", "constant", "dead-rows")
 """What a scan of all tensors finds; each is a field that stands alone, as `nan:`."""
-WORD_FIELDS = ("device", "dtype", "role", "shape", "storage", "path", "is")
+WORD_FIELDS = ("device", "dtype", "role", "shape", "storage", "path", "is", "finding")
 COMPARED = ("size", "params")
 FIELDS = (*WORD_FIELDS, *COMPARED, *ODDITIES)
 
@@ -97,6 +97,7 @@ HELP = (
     Help("params>1M", "by parameters: < <= > >= ="),
     Help("storage:12", "views of this storage"),
     Help("is:missing", "damaged: also is:impossible, is:doubled; is:damaged for all"),
+    Help("finding:truncated", "what a finding speaks of, by its id"),
     Help("nan:", "after a scan of all tensors; inf: zero: huge: constant: dead-rows:"),
 )
 
@@ -171,7 +172,7 @@ def _bound(match: re.Match[str]) -> float:
 
 
 def _is_whole(field: str, said: str) -> bool:
-    if field == "storage":
+    if field in {"storage", "finding"}:
         return True
     return said[:1] == said[-1:] == '"' or (field == "device" and _NUMBERED.fullmatch(said) is not None)
 

@@ -14,11 +14,12 @@ from inspector.session.history import redone, undone
 from inspector.session.jobs.check import FILE_JOBS
 from inspector.session.jobs.export import Exports
 from inspector.session.jobs.machines import Probe
-from inspector.session.operations import stop
+from inspector.session.operations import Job, stop
 from inspector.session.pasted import may_be_script
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Loading
-from inspector.session.state import State
+from inspector.session.state import ASK, State
+from inspector.session.targets import target_of
 from inspector.session.values.kinds import (
     CELLS,
     PICTURE,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from inspector.session.view import TaskRunner, View
     from inspector.values.asking import ValueReader
     from inspector.values.request import Request, Requests
-    from inspector.values.statistics import Scan
+    from inspector.values.statistics import Scan, Statistics
 
 
 # Each kind of question about values has a child process of its own, so that a scan keeps no click waiting.
@@ -130,8 +131,13 @@ class Session(Exports):
         """Do again what was undone last."""
         self._desk.show(redone(self._state))
 
-    def apply_fix(self, fix: Fix) -> None:
-        """Apply the fix of a finding: change the map, or show the code."""
+    def turn_to(self, page: str) -> None:
+        """Show a page, for as long as this file is open."""
+        if self._ready is not None and page != self._state.page:
+            self._show(replace(self._state, page=page))
+
+    def apply_fix(self, fix: Fix, *, exports: bool = False) -> None:
+        """Apply the fix of a finding: change the map and perhaps export a copy by it, or show the code."""
         document = self._ready
         if document is None:
             return
@@ -139,19 +145,31 @@ class Session(Exports):
             from inspector.remap.rules import parse_rule  # noqa: PLC0415 - findings come after the tree
 
             self._show(self._state.with_rule(parse_rule(fix.rule), document))
+            if exports:
+                self.begin_export()
         else:
-            self._show(replace(self._state, style=fix.style or self._state.style))
-            self._desk.view.show_page("code")
+            self._show(replace(self._state, style=fix.style or self._state.style, page="code"))
 
     def set_loading(self, loading: Loading) -> None:
         """Choose how many processes load the file, and whether they map it."""
         self._show(replace(self._state, loading=loading))
 
-    def explain_error(self, text: str) -> None:
-        """Explain what an error message means for this file, or follow a script; an empty text ends that."""
+    def explain_error(self, text: str, folder: str = "") -> None:
+        """Explain what an error message means for this file, or follow a script; an empty text ends that.
+
+        Without a file, what it means at all is said, and which file it names: relative to `folder`, too.
+        """
+        text, name = text[:_MOST_ERROR_CHARS], self._state.script_name if may_be_script(text) else ""
+        state = replace(self._state, error_text=text, script_name=name)
         if self._ready is not None:
-            name = self._state.script_name if may_be_script(text) else ""
-            self._show(replace(self._state, error_text=text[:_MOST_ERROR_CHARS], script_name=name))
+            self._show(state)
+        elif self._state.phase == "empty" and not text.strip():
+            self._show(state.without_job(ASK))
+        elif self._state.phase == "empty":
+            from inspector.session.present.findings import answer_alone  # noqa: PLC0415 - few windows are asked
+
+            answer = partial(answer_alone, text, target_of(state), folder, state.recent)
+            self._run(ASK, "explaining", answer, state=state, is_about_file=False)
 
     def show_map(self, root: int) -> None:
         """Show the map of modules of one tree node and what is below it."""
@@ -456,7 +474,21 @@ class Session(Exports):
 
     def _read_statistics(self, document: Document, row: int, _request: Request) -> None:
         work = partial(self._reader(STATISTICS).statistics, self._requests(document), row)
-        self._run(STATISTICS, _LABEL, work)
+        self._run(STATISTICS, _LABEL, work, partial(self._on_statistics, document, row))
+
+    def _on_statistics(self, document: Document, row: int, found: Statistics) -> None:
+        """Show the figures of a tensor, and keep what is odd about them: it marks the row from then on."""
+        from inspector.values.statistics import Scan, Scanned, oddities_of  # noqa: PLC0415 - see above
+
+        about, progress = self._state.path, Progress(_LABEL)
+        job = Job(kind=STATISTICS, about=about, progress=progress, status="done", result=found)
+        state, odd = self._state.with_job(job), oddities_of(document.checkpoint.tensors[row], found)
+        if odd:
+            known = () if state.sampled is None else state.sampled.tensors
+            others = tuple(one for one in known if one.row != row)
+            one = Scanned(row=row, statistics=found, oddities=odd)
+            state = replace(state, sampled=Scan(tensors=(*others, one), nbytes=0))
+        self._show(state)
 
     def _read_picture(self, document: Document, row: int, request: Request) -> None:
         from inspector.session.values.showing import choice_of  # noqa: PLC0415 - see above

@@ -12,7 +12,8 @@ from inspector.model.roles.hidden import CHANGED_IN
 from inspector.records import dataclass
 from inspector.remap.plan import Plan, plan_remap, rules_for_hidden, rules_for_target, with_hidden
 from inspector.remap.rules import Rule, check_destination
-from inspector.report.colors import NEUTRAL, device_name
+from inspector.report.colors import NEUTRAL, device_name, device_names, device_runs
+from inspector.report.outline.node import Node
 from inspector.session.document import Document
 from inspector.session.export.page import ExportWish
 from inspector.session.screen import DeviceRow
@@ -23,6 +24,8 @@ from inspector.units import format_count, format_nbytes
 Pairs = tuple[tuple[str, str], ...]
 """(original device, destination)."""
 
+_MOST_ENDS = 2
+_ELSEWHERE = frozenset({"cuda:0", "mps"})
 _MOST_ROWS = 64
 """More devices than any machine has; a hostile file may name a hundred thousand."""
 
@@ -61,6 +64,37 @@ class DeviceMap:
     def moves(self) -> Pairs:
         """Only the devices that move."""
         return tuple((device, to) for device, to in self.going if device != to)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Landing:
+    """Where the rows of a tree go by a map."""
+
+    device_map: DeviceMap
+
+    def text(self, node: Node) -> str:
+        """Return the devices of a row, and where they go; of groups not where rules map parts of the tree."""
+        plan, going = self.device_map.plan, dict(self.device_map.going)
+        if node.kind == "tensor":
+            to = plan.tensors.get(node.index, "")
+            return f"{node.device_text} \u2192 {device_name(to)}" if to else node.device_text
+        devices = [device for device, _ in node.devices]
+        ends = {going.get(device, device) for device in devices}
+        if ends == set(devices) or self.device_map.branches:
+            return node.device_text
+        named = ", ".join(name for name, _ in device_runs(sorted(devices, key=device_order), 2))
+        return f"{named} \u2192 {device_names(ends, _MOST_ENDS)}"
+
+
+def landing(routes: DeviceMap) -> Landing | None:
+    """Return where the rows of the tree go; None where all stay."""
+    return None if routes.plan.is_empty else Landing(device_map=routes)
+
+
+def is_mappable(target: Profile, routes: DeviceMap, no_map: str) -> bool:
+    """Return whether anything is mapped, or there is another device than the CPU to map from or to."""
+    devices = {*target.devices, *(device for device, _ in routes.going)}
+    return not no_map and bool(routes.moves or routes.branches or devices - {"cpu"})
 
 
 def map_devices(
@@ -118,11 +152,14 @@ def device_rows(
     )
 
 
-def choices_for_all(device_map: tuple[DeviceRow, ...]) -> tuple[str, ...]:
-    """Return where all that has data can be sent at once, in the order of the rows' own choices."""
-    movable = [row for row in device_map if row.device != "meta"]
+def choices_for_all(map_rows: tuple[DeviceRow, ...]) -> tuple[str, ...]:
+    """Return where all that has data can be sent at once, in the order of the rows' own choices.
+
+    Where that is the CPU alone, also to the first GPU of a machine that has some: a copy may be for one.
+    """
+    movable = [row for row in map_rows if row.device != "meta"]
     common = set.intersection(*(set(row.choices) for row in movable)) if movable else set()
-    return tuple(sorted(common, key=device_order))
+    return tuple(sorted(common | _ELSEWHERE if common == {"cpu"} else common, key=device_order))
 
 
 def _choices(device: str, offered: set[str]) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ from inspector.session.folder import folder_page
 from inspector.session.history import edit_texts
 from inspector.session.jobs.pythons import pythons_page
 from inspector.session.present.export import export_page
-from inspector.session.screen import Banner, Screen, SearchPage
-from inspector.session.state import OPEN, SEARCH, State
+from inspector.session.screen import Banner, FindingRow, Screen, SearchPage
+from inspector.session.state import ASK, OPEN, SEARCH, State
 from inspector.session.targets import devices_of, target_of, targets_of
 from inspector.session.values.kinds import taken_page
 from inspector.units import cut_text, escape_text
@@ -51,7 +51,7 @@ _UNJUDGED = Banner(
 
 SAME = (
     *("phase", "path", "failure", "target", "query", "selected", "error_text"),
-    *("recent", "log", "profiles", "python"),
+    *("recent", "log", "profiles", "python", "page"),
 )
 """What a screen has as the state has it."""
 
@@ -88,7 +88,8 @@ def around(state: State) -> dict[str, Any]:
 
 def frame_of(state: State) -> Screen:
     """Return the screen of a state without a document; `compose` fills in the rest."""
-    return Screen(**around(state))
+    job = state.job(ASK) if state.error_text.strip() else None
+    return Screen(**around(state), explanation=None if job is None else cast("FindingRow | None", job.result))
 
 
 def tree_screen(state: State) -> Screen:

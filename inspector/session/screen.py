@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from inspector.report.overview import Overview
     from inspector.report.query import Query
     from inspector.report.tree import Tree
+    from inspector.session.device_map import Landing
     from inspector.session.export.page import ExportPage
     from inspector.session.folder import FolderPage
     from inspector.session.jobs.pythons import PythonsPage
@@ -113,8 +114,11 @@ class FindingRow:
 
     Attributes:
         nodes: The tree nodes it speaks of, a few at most.
-        opens: The checkpoint that this file is a part of, for a button that opens it; or empty.
-        fix: What a button of the card does, or None.
+        query: A search that finds all of them; empty where none does.
+        opens: A file for a button that opens it and says `opening`; or empty.
+        fix: What the button of the card does, or None; `exports` where it goes on to a copy.
+        button: What that button says.
+        copies: What it copies instead, or empty.
         lines: Lines to be copied one by one, as (caption, line), the shortest that helps first.
         patch: A patch to be copied, as a unified diff; or empty.
     """
@@ -125,12 +129,22 @@ class FindingRow:
     detail: str
     nodes: tuple[int, ...] = ()
     count: int = 0
+    query: str = ""
     opens: str = ""
+    opening: str = ""
     fix: Fix | None = None
+    exports: bool = False
+    button: str = ""
+    copies: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     steps: tuple[str, ...] = ()
     lines: tuple[tuple[str, str], ...] = ()
     patch: str = ""
+
+    @property
+    def is_note(self) -> bool:
+        """Whether nothing has to be done about it."""
+        return self.tone in {"neutral", "good"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,13 +260,16 @@ class Screen:
     is the id of one.
     `python` names the Python whose torch stands for this machine, and `pythons` are those to choose from,
     None where nobody chooses.
-    `no_map` is why there is no device map, and `map_choices` are the devices that all tensors can be sent
-    to. `error_text` is the pasted error
+    `device_map` is empty where nothing is mapped and there is the CPU alone; `no_map` is why nothing can be,
+    `map_choices` are the devices that all tensors can be sent to, and `landing` is where the rows of the
+    tree go, None where all stay. `error_text` is the pasted error
     message, `explanation` the answer to it, and `doctor` what is to be said about the target's GPUs.
     `sparks` is a small histogram for each tensor row, as heights from 0 to 8; empty before a scan.
     `scalars` are the values of tensors of one element, by row; None before they were read.
     `row_marks` are the rows that something is wrong with.
     `taken` is how far the files of rows that are dragged out are.
+    `page` is the page that was turned to for this file, and `opens_on` the one that suits its verdict; each
+    is empty as long as there is none.
     `is_checking` is whether only the tree is known yet: nothing else may be taken from such a screen.
     """
 
@@ -277,6 +294,7 @@ class Screen:
     selected: int | None = None
     device_map: tuple[DeviceRow, ...] = ()
     no_map: str = ""
+    landing: Landing | None = None
     branches: tuple[BranchRow, ...] = ()
     charts: tuple[Chart, ...] = ()
     forecast: ForecastPage | None = None
@@ -308,6 +326,8 @@ class Screen:
     profiles: tuple[str, ...] = ()
     python: str = ""
     pythons: PythonsPage | None = None
+    page: str = ""
+    opens_on: str = ""
     is_checking: bool = False
     taken: TakenPage | None = None
     scalars: Mapping[int, str] | None = None
@@ -320,8 +340,14 @@ class Screen:
 
     @property
     def awaits_map(self) -> bool:
-        """Whether there will be a device map, or a reason for none: its room is kept."""
-        return self.is_checking and self.tree is not None and bool(self.tree.colors)
+        """Whether there will be a device map: its room is kept."""
+        saved = () if self.tree is None or self.no_map else self.tree.colors
+        return self.is_checking and not {"cpu"}.issuperset(saved)
+
+    @property
+    def shown_page(self) -> str:
+        """The page to show; empty where nobody knows yet."""
+        return self.page or self.opens_on
 
     @property
     def searched(self) -> Query | None:

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from inspector.session.operations import Job
     from inspector.session.screen import FailurePage
     from inspector.session.values.page import SliceChoice
+    from inspector.values.statistics import Scan
 
 THIS = "this"
 Picks = tuple[tuple[tuple[int, ...], bool], ...]
-OPEN, FOLDER, PROBE, EXPORT, SEARCH = "open", "folder", "probe", "export", "search"
+OPEN, FOLDER, PROBE, EXPORT, SEARCH, ASK = "open", "folder", "probe", "export", "search", "ask"
 """Kinds of jobs that decide what is shown."""
 
 
@@ -64,6 +65,7 @@ class State:
     """The session's state.
 
     Attributes:
+        page: The page that was turned to for this file; empty for the one that suits its verdict.
         on_disk: What the file looked like when it was looked at last; None when it was gone.
         beside: When the folder that it is in was seen to change last, 0 for never, and how often since the
             file was read: names that were free there may be taken.
@@ -72,6 +74,8 @@ class State:
         wanted: The device that is wanted there; empty for none, and ignored where there is no such device.
         python: What names the Python whose torch stands for this machine; empty for the one that counts.
         this_machine: What the probe found, or None as long as it has not (or there is none).
+        machines: Other machines that were chosen in this window, the last one first.
+        profiles: What names machines that were used before: a word for one, or the file of a profile.
         branches: Rules that the user chose for parts of the tree.
         picked: The selected tree nodes where there are several; else empty.
         visited: The nodes that were selected one after the other, and the place of the current one.
@@ -86,10 +90,12 @@ class State:
         map_by: What it is colored by; None for what tells most of a file.
         watches_values: Whether the values of the selected tensor are looked at.
         slice: The slice of it that was chosen; None for the first.
+        sampled: What is odd about tensors that were read one by one; None where nothing is.
     """
 
     phase: Phase = "empty"
     path: str = ""
+    page: str = ""
     document: Document | None = None
     folder: FolderState | None = None
     on_disk: Stamp | None = None
@@ -124,6 +130,7 @@ class State:
     map_root: int = 0
     watches_values: bool = False
     slice: SliceChoice | None = None
+    sampled: Scan | None = None
 
     @property
     def machine(self) -> Profile:
@@ -164,6 +171,7 @@ class State:
             self,
             phase="empty",
             path="",
+            page="",
             document=None,
             folder=None,
             on_disk=None,
@@ -176,6 +184,7 @@ class State:
             picked=(),
             visited=((), -1),
             slice=None,
+            sampled=None,
             query="",
             error_text="",
             script_name="",

@@ -20,9 +20,6 @@ class View(Protocol):
     def when_shown(self, act: Callable[[], None]) -> None:
         """Call something once, when the tree of the last screen is painted, so as not to delay that."""
 
-    def show_page(self, page: str) -> None:
-        """Turn to a page: the answer to what was asked for stands there."""
-
     def show_notice(self, failure: FailurePage) -> None:
         """Report that something could not be done, beside what is shown."""
 

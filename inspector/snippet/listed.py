@@ -38,7 +38,7 @@ from inspector.target.profile import Profile
 from inspector.units import escape_text
 
 # What the code itself takes care of: it opens what is packed, and asks for objects.
-_HANDLED = frozenset({ObstacleKind.GZIP, ObstacleKind.OBJECTS})
+_HANDLED = frozenset({ObstacleKind.GZIP, ObstacleKind.OBJECTS, ObstacleKind.VARIANT})
 _BY_COPY = {"distcp": True}  # whose code reads a copy in any case
 _FILL_MODELS = {"dcp": frozenset({"distributed"})}  # styles that need one
 # What stops the loader, and not us.

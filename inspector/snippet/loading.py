@@ -146,6 +146,7 @@ def load_lines(
         head=f"{root or request.root} = torch.load(",
         items=("file" if is_gzip else path, *options, *checked),
         tail=")",
+        is_tall=True,
     )
     comments = [indent + comment for comment in trust.comments]
     if not is_gzip:

@@ -12,6 +12,8 @@ from inspector.records import dataclass, field
 
 MOST_CHARS = 88
 """What formatters let a line have."""
+_NARROW = 60
+"""What is in sight beside a tree."""
 _INDENT = "    "
 _MOVE = re.compile(r'\.to\("([a-z]+(?::\d+)?)"\)$')
 _REPEATED = 2
@@ -23,11 +25,13 @@ class Bracketed:
 
     Attributes:
         head: All up to the opening bracket: `checkpoint = torch.load(`.
+        is_tall: Whether each item has a line of its own as soon as a narrow one does not hold all of it.
     """
 
     head: str
     items: tuple[str | Bracketed, ...]
     tail: str
+    is_tall: bool = False
 
     def flat(self) -> str:
         """Return it on one line."""
@@ -37,11 +41,13 @@ class Bracketed:
 def format_code(code: str | Bracketed, indent: str = "", end: str = "") -> list[str]:
     """Break code over as many lines as it needs."""
     line = indent + _flat(code) + end
-    if isinstance(code, str) or len(line) <= MOST_CHARS:
+    if isinstance(code, str) or len(line) <= (_NARROW if code.is_tall else MOST_CHARS):
         return [line]
     inside = indent + _INDENT
     together = inside + ", ".join(map(_flat, code.items))
-    if code.tail == ")" and len(together) <= MOST_CHARS:  # arguments may share a line, elements may not
+    if (
+        code.tail == ")" and not code.is_tall and len(together) <= MOST_CHARS
+    ):  # arguments may share a line, elements may not
         lines = [together]
     else:
         lines = [line for item in code.items for line in format_code(item, inside, ",")]

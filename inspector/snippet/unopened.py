@@ -18,6 +18,7 @@ from inspector.quoting import file_word
 from inspector.safety.unread import judge_unread
 from inspector.snippet.arrays import NPY, NPZ, arrays_code
 from inspector.snippet.device import Device, choose_device, fixed_device
+from inspector.snippet.folders import FOLDERS, folder_code
 from inspector.snippet.literals import literal
 from inspector.snippet.loading import YOURS
 from inspector.snippet.pickled import RUNS_CODE, Loading, agent_code, loading_code
@@ -208,6 +209,7 @@ _WAYS: dict[str, dict[str, _Write]] = {
     TIED: {"plain": _tied, "transformers": _transformers, "peft": adapter_code},
     "sharded": {"plain": _sharded, "transformers": _transformers},
     "folder": {"plain": training_code},
+    **{form: {"plain": partial(folder_code, form)} for form in FOLDERS},
     "dcp": {"plain": _dcp, "distributed": _dcp_in_place},
     "deepspeed": {"plain": _deepspeed},
     "megatron": {"plain": _megatron},

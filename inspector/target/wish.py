@@ -81,6 +81,16 @@ def parse_target(text: str) -> Profile:
     return parse_wish(text).profile(no_probe)
 
 
+def named_machine(word: str) -> Profile | None:
+    """Return the machine that a word means, with the word as its id; None for other texts."""
+    if word == THIS or word.endswith(".json") or os.sep in word:
+        return None
+    try:
+        return replace(parse_target(word), id=word)
+    except PlanError:
+        return None
+
+
 def parse_wish(text: str) -> Wish:
     """Read what `--target` was given. A word wins over a file of the same name."""
     head, parts = _split(text)

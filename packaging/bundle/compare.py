@@ -61,6 +61,7 @@ remap best.pth -o this.pth --target this
 remap best.pth -o this.pth --target this --python ENV --force
 export best.pth -o less.pth --exclude optimizer --exclude "model/head.*" --strip-prefix model --format same
 export best.pth -o ema.safetensors --ema --compact --strict
+export best.pth -o one.safetensors --only model
 export best.pth -o old.pth --container legacy --format same --verify none
 export whole.pt -o dict.pth --format state-dict
 export best.pth -o dict.pth --format state-dict --force --keep-times

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import prod
 from pathlib import Path
 
 from tests.builders.archives import archive
@@ -78,4 +79,60 @@ def trainer(folder: Path, *, arguments: str = "argparse.Namespace", is_safe: boo
     )
     (folder / "training_args.bin").write_bytes(archive(stream(proto(), call(arguments)), {}))
     (folder / "config.json").write_text(json.dumps({"hidden": 4, "layers": [1, {"a": None}]}))
+    return folder
+
+
+def pipeline(folder: Path, parts: dict[str, dict[str, bytes]], **index: object) -> Path:
+    """Write a pipeline of diffusers with these parts; each has the configuration of a model."""
+    named = {name: ["diffusers", "UNet2DModel"] for name in parts}
+    text = json.dumps({"_class_name": "DDPMPipeline", **named, **index})
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model_index.json").write_text(text)
+    for name, files in parts.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "config.json").write_text("{}")
+        for file, data in files.items():
+            (folder / name / file).write_bytes(data)
+    return folder
+
+
+def brain(folder: Path) -> Path:
+    """Write a checkpoint of SpeechBrain: a model and a counter."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "CKPT.yaml").write_text("# yamllint disable\nloss: 1.5\n")
+    (folder / "model.ckpt").write_bytes(shard("weight", "bias", location="cpu"))
+    (folder / "counter.ckpt").write_text("3")
+    return folder
+
+
+def adapters(folder: Path) -> Path:
+    """Write two adapters of one model, as PEFT does."""
+    for place in (folder, folder / "other"):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "adapter_config.json").write_text("{}")
+        weights = model(**{"q.lora_A.weight": (2,), "q.lora_B.weight": (2,)})
+        (place / "adapter_model.safetensors").write_bytes(weights)
+    return folder
+
+
+_TENSORDICT = {"shape": [], "device": "cpu", "_type": "<class 'tensordict._td.TensorDict'>"}
+
+
+def memmap_row(*shape: int, dtype: str = "torch.float32") -> dict[str, object]:
+    """What `meta.json` of a TensorDict says of a tensor."""
+    return {"device": "cpu", "shape": shape, "dtype": dtype, "is_nested": False}
+
+
+def tensordict_meta(folder: Path, **rows: object) -> Path:
+    """Write the `meta.json` of a TensorDict."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "meta.json").write_text(json.dumps({**rows, **_TENSORDICT}))
+    return folder
+
+
+def tensordict(folder: Path, **shapes: tuple[int, ...]) -> Path:
+    """Write a memory-mapped TensorDict of float32 tensors."""
+    tensordict_meta(folder, **{name: memmap_row(*shape) for name, shape in shapes.items()})
+    for name, shape in shapes.items():
+        (folder / f"{name}.memmap").write_bytes(bytes(4 * prod(shape)))
     return folder

@@ -18,6 +18,36 @@ columns are the tests of `tests/formats/test_formats.py`, the rows stand in `tes
 `python -m tests.formats` writes this page. Where a step makes no sense, the cell has words of the sentence
 that stands in its place.
 """
+_FOLDERS = (
+    ("a pipeline of diffusers", "`model_index.json`", "each part that it names"),
+    ("a checkpoint of SpeechBrain", "`CKPT.yaml`", "each `.ckpt` file"),
+    (
+        "several adapters of PEFT",
+        "`adapter_config.json`, in a subfolder, too",
+        "each adapter, the first as `default`",
+    ),
+    ("a memory-mapped TensorDict", "`meta.json` that names its class", "its keys"),
+    ("DCP", "`.metadata`", "its keys"),
+    ("DeepSpeed, Megatron-LM", "files of ranks, `latest...`", "weights, optimizer, files"),
+    (
+        "a trainer's or accelerate's",
+        "a model beside `optimizer...`, `random_states_...` or its configuration",
+        "each file",
+    ),
+    ("a model in several files", "an index, `....index.json`", "its tensors"),
+)
+_WHAT_A_FOLDER_IS = """\
+Files in a folder tell what it is, in this order. A folder with none of them is one of checkpoints (epochs,
+runs), each of which `check`, `show` and the window open by itself.
+"""
+_WHAT_IS_TAKEN = """
+Of several files of the same weights the one is shown that the loader takes, and the others are named:
+safetensors before `.bin`, and no variant (`model.fp16.safetensors`) beside a file without one. A variant
+alone loads with `variant="fp16"` only. Every pickle in the folder counts for its safety, taken or not, as
+does Python beside a pipeline. What an index names outside of the folder, by `..`, an absolute path or a
+link, is not read, and such a folder is never safe. `show --filter unet` shows one branch, and `export
+--only unet -o OUT` writes it alone.
+"""
 
 
 def page() -> str:
@@ -35,6 +65,14 @@ def page() -> str:
             *_table(others),
             "",
             *(f"- **{step.title}**: {step.asks} (`test_each_step[{name}]`)" for name, step in STEPS.items()),
+            "",
+            "## What a folder is",
+            "",
+            _WHAT_A_FOLDER_IS,
+            "| one checkpoint | what tells it | its branches |",
+            "| --- | --- | --- |",
+            *(f"| {' | '.join(row)} |" for row in _FOLDERS),
+            *_WHAT_IS_TAKEN.splitlines(),
             "",
             "## What is named",
             "",

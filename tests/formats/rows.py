@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.builders.arrays import array, arrays
-from tests.builders.folders import trainer
+from tests.builders.folders import adapters, brain, pipeline, shard, tensordict, trainer
 from tests.builders.megatron import megatron
 from tests.corpus import CORPUS
 
@@ -197,6 +197,56 @@ ROWS: tuple[Row, ...] = (
         weights=2,
         check="cuda-unavailable",
         in_place="a folder cannot be changed in place",
+        recover="only single files are recovered",
+    ),
+    Row(
+        name="diffusers",
+        title="a pipeline of diffusers",
+        make=lambda folder: pipeline(
+            folder / "p", {"unet": {"diffusion_pytorch_model.bin": shard("w", "b")}}
+        ),
+        tensors=2,
+        devices=("cuda:0",),
+        roles=("parameter",),
+        code="DiffusionPipeline.from_pretrained(",
+        in_place="a folder cannot be changed in place",
+        recover="only single files are recovered",
+    ),
+    Row(
+        name="speechbrain",
+        title="a checkpoint of SpeechBrain (CKPT+...)",
+        make=lambda folder: brain(folder / "CKPT+1"),
+        tensors=2,
+        roles=("parameter",),
+        code="recover_if_possible(",
+        in_place="a folder cannot be changed in place",
+        recover="only single files are recovered",
+    ),
+    Row(
+        name="adapters",
+        title="several adapters of PEFT",
+        make=lambda folder: adapters(folder / "a"),
+        tensors=4,
+        devices=("none",),
+        roles=("parameter",),
+        code="load_adapter(",
+        remap="no file of this folder names a device",
+        in_place="a folder cannot be changed in place",
+        state_dict="the file holds several models",
+        safetensors="the file holds several models",
+        recover="only single files are recovered",
+    ),
+    Row(
+        name="tensordict",
+        title="a memory-mapped TensorDict",
+        make=lambda folder: tensordict(folder / "t", weight=(2, 2), bias=(2,)),
+        tensors=2,
+        devices=("none",),
+        roles=("parameter",),
+        code="TensorDict.load_memmap(",
+        remap="no file of this folder names a device",
+        in_place="a folder cannot be changed in place",
+        cut=1,  # what tells it stands at the end of its smallest file
         recover="only single files are recovered",
     ),
     Row(

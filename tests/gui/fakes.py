@@ -267,7 +267,12 @@ def ready_screen(leaves: list[Leaf] | None = None, mapping: dict[str, str] | Non
                 detail="87 tensors were saved on cuda:0 and cuda:1. Without map_location, torch.load "
                 "recreates them there, and this machine has no CUDA device.",
                 nodes=(tree.tensor_nodes[0], tree.tensor_nodes[-2]),
+                count=87,
+                query="device:cuda",
                 fix=Fix(rule="cuda:*=cpu"),
+                exports=True,
+                button="Export fixed copy\u2026",
+                lines=(("Load it with:", 'torch.load("best.pth", map_location="cpu")'),),
             ),
             FindingRow(
                 id="mixed-devices",
@@ -354,6 +359,8 @@ def explanation(tree: Tree) -> FindingRow:
         detail="Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.",
         nodes=tree.tensor_nodes[:6],
         fix=Fix(rule="cuda:*=cpu"),
+        exports=True,
+        button="Export fixed copy\u2026",
         facts=(
             ("Why", "torch.load puts every tensor back on the device it was saved on."),
             ("In this file", "111 tensors were saved on cuda:0 and cuda:1."),

@@ -27,6 +27,7 @@ from inspector.model.findings import Fix
 from inspector.records import replace
 from inspector.resources import resource_path
 from inspector.session.log import LogLine
+from inspector.session.screen import FindingRow
 from tests.gui import fakes
 from tests.gui.looking import said
 
@@ -56,7 +57,7 @@ KEYS = {
     "page_tensor": "Ctrl+3",
     "page_findings": "Ctrl+4",
     "page_code": "Ctrl+5",
-    "page_file": "Ctrl+6",
+    "page_file": "Ctrl+I",
     "shortcuts": "F1",
 }
 
@@ -170,7 +171,7 @@ def test_every_named_icon_exists():
 @pytest.mark.parametrize(
     ("screen", "usable"),
     [
-        (fakes.empty_screen(), ALWAYS),
+        (fakes.empty_screen(), {*ALWAYS, "paste_error"}),
         (fakes.failed_screen(), {*ALWAYS, "reload"}),
         (READY, set(BY_ID) - EDITS - GOING - SEARCHING - {"undo"}),
         (replace(READY, can_undo=True), set(BY_ID) - EDITS - GOING - SEARCHING),
@@ -215,7 +216,7 @@ def test_a_window_without_a_session_does_nothing_wrong(theme, qtbot):
     for name in ("demo", "reload", "export", "undo", "find_next", "copy_code"):
         BY_ID[name].run(window._commands)
     for fix in (Fix(rule="*=cpu"), Fix(recovers=True)):
-        window._commands.on_fix_wanted(fix)
+        window._commands.on_fix_wanted(FindingRow(id="x", tone="bad", title="t", detail="d", fix=fix))
 
 
 def test_every_kind_of_checkpoint_is_in_the_dialog_of_files():

@@ -61,14 +61,18 @@ STARTS = ("busy", "changed", "written", "links", "plain")
 
 
 def comparable(screen: Screen) -> Screen:
-    """Return a screen without its tree, and without lines that name a free path: a copy may be there now."""
+    """Return a screen without its tree and where that goes, and without lines that name free paths."""
     findings = tuple(replace(row, lines=()) for row in screen.findings)
     answer = screen.explanation and replace(screen.explanation, lines=())
-    return replace(screen, tree=None, findings=findings, explanation=answer)
+    return replace(screen, tree=None, landing=None, findings=findings, explanation=answer)
 
 
 def try_with_torch(path: str, _progress: Progress, python: str | None = None) -> TorchCheck:
     return TorchCheck(verdict="loads" if Path(path).exists() else "failed", torch="2.13.0")
+
+
+MEMORIES = (8, 16, 32, 64, 128, 256)
+TARGETS = ("this", "cpu", *(f"cpu@{size}gb" for size in MEMORIES), "cuda", "cuda@8gb")
 
 
 class Crossing(RuleBasedStateMachine):
@@ -229,8 +233,8 @@ class Crossing(RuleBasedStateMachine):
     def choose_target(self, place: int, trips: bool) -> None:
         """Choose one that may fail to be composed."""
         self.trips = trips
-        if place < len(self.screen.targets) and self.is_ready:
-            self.window.top_bar._targets.activated.emit(place)
+        if self.is_ready:
+            self.window.top_bar.target_chosen.emit(TARGETS[place])
 
     @precondition(lambda self: self.is_ready and self.screen.devices)
     @rule(place=st.integers(0, 8))

@@ -10,25 +10,28 @@ from PySide6.QtCore import QCoreApplication, QMimeData, QPoint, QPointF, Qt, QUr
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
+    QComboBox,
     QFileDialog,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
+    QSpinBox,
     QWidget,
 )
 
 from inspector.gui.dialogs.export.draft import DraftPage
+from inspector.gui.dialogs.machine import MachineDialog
 from inspector.gui.main_window import MainWindow
-from inspector.gui.menus import ProfileMenu
 from inspector.gui.pages.memory.map_panel import MapPart
 from inspector.gui.pages.memory.panel import ChartCard
 from inspector.gui.pages.tabs import PageTabs
 from inspector.gui.settings import Settings
 from inspector.gui.start.empty import EmptyPage, RecentRow
 from inspector.gui.start.failure import FailurePageWidget, OpeningPage
-from inspector.gui.widgets.path_text import path_of_url
+from inspector.gui.widgets.dropdown import MapMenu
+from inspector.gui.widgets.path_text import path_of_url, start_folder
 from inspector.progress import Progress
 from inspector.records import replace
 from inspector.session.export.page import ExportDraft, ExportPage, ExportResult, ExportWish
@@ -71,7 +74,7 @@ def test_a_workspace_that_was_built_before_its_session_is_connected_to_it(qtbot,
     window.attach(session)
     window.tree.node_chosen.emit(3)
     session.select.assert_called_once_with(3)
-    window.workspace.device_map.all_chosen.emit("cpu")
+    window.workspace.device_map.menu.all_chosen.emit("cpu")
     session.map_all.assert_called_once_with("cpu")
 
 
@@ -81,8 +84,12 @@ def test_title_and_status_line(make_window):
     window.show_screen(READY)
     assert window.windowTitle() == "best.pth - Checkpoint Inspector"
     words = [label.text() for label in window.statusBar().findChildren(QLabel)]
-    assert READY.path in words
     assert any("opened in 0.04 s" in text for text in words)
+    buttons = window.statusBar().findChildren(QPushButton)
+    path = next(each for each in buttons if each.accessibleName() == "About this file (Ctrl+I)")
+    assert READY.path in path.toolTip()
+    path.click()
+    assert window.workspace.pages.current_id == "file"
 
 
 @pytest.mark.wide
@@ -160,12 +167,14 @@ def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     session.set_target.assert_called_once_with("2xcuda")
     window.workspace.device_map.mapping_chosen.emit("cuda:0", "mps")
     session.set_mapping.assert_called_once_with("cuda:0", "mps")
-    window.workspace.device_map.all_chosen.emit("mps")
-    session.map_all.assert_called_once_with("mps")
-    window.workspace.device_map.as_saved_wanted.emit()
-    session.map_as_saved.assert_called_once_with()
-    window.workspace.device_map.suggested_wanted.emit()
-    session.map_as_suggested.assert_called_once_with()
+    for menu in (window.workspace.device_map.menu, window.findChild(MapMenu)):
+        session.reset_mock()
+        menu.all_chosen.emit("mps")
+        session.map_all.assert_called_once_with("mps")
+        menu.as_saved_wanted.emit()
+        session.map_as_saved.assert_called_once_with()
+        menu.suggested_wanted.emit()
+        session.map_as_suggested.assert_called_once_with()
     window.workspace.pages.open_page("code")
     window.workspace.pages.page("code").style_chosen.emit("resume")
     session.set_code_style.assert_called_once_with("resume")
@@ -180,7 +189,7 @@ def test_the_target_the_map_and_the_style_are_handed_on(window, session):
     session.set_loading.assert_called_once_with(Loading(ranks=2))
     window.actions_by_name["paste_error"].trigger()
     window.workspace.pages.page("findings").error_pasted.emit("KeyError")
-    session.explain_error.assert_called_once_with("KeyError")
+    session.explain_error.assert_called_once_with("KeyError", start_folder())
 
 
 @pytest.mark.wide
@@ -503,12 +512,13 @@ def test_an_export_that_takes_long_to_prepare_says_how_far_it_is_and_can_be_left
 @pytest.mark.wide
 def test_links_lead_into_the_file_that_is_shown_when_all_rows_are_equal(make_window):
     """Two files may have equal findings, and different names behind them."""
-    first = READY
+    about_one = tuple(replace(row, count=1) for row in READY.findings)
+    first = replace(READY, findings=about_one)
     renamed = [
         dataclasses.replace(leaf, names=(f"other {leaf.names[0]}", *leaf.names[1:]))
         for leaf in fakes.training_leaves()
     ]
-    second = replace(READY, tree=fakes.make_tree(renamed, fakes.COLOURS))
+    second = replace(first, tree=fakes.make_tree(renamed, fakes.COLOURS))
     window = make_window(first)
     for page in ("findings", "memory"):
         window.workspace.pages.open_page(page)
@@ -648,16 +658,30 @@ def test_a_row_that_the_search_hides_is_current_again_at_its_end(window):
     assert window.workspace.tree.current_node() == node
 
 
-def test_machines_that_were_used_before_are_in_a_menu(make_window, session):
+def test_machines_that_were_used_before_are_remembered(make_window):
     window = make_window(fakes.empty_screen(), Settings())
-    menu = window.findChild(ProfileMenu)
-    assert not menu.isEnabled()
     strange = "/lab/b\udcffx.json"
-    window.show_screen(replace(fakes.empty_screen(), profiles=("/lab/node7.json", strange)))
-    assert [action.text() for action in menu.actions()] == ["node7.json    lab/", "b\\udcffx.json    lab/"]
-    menu.actions()[1].trigger()
-    session.use_machine.assert_called_once_with(strange)
-    assert Settings().profiles == ("/lab/node7.json", strange)
+    window.show_screen(replace(fakes.empty_screen(), profiles=("/lab/node7.json", strange, "2xcuda")))
+    assert Settings().profiles == ("/lab/node7.json", strange, "2xcuda")
+
+
+def test_another_machine_is_described_in_a_dialog_and_the_list_stays_as_it_was(make_window, session):
+    targets = (*READY.targets, Choice(id="custom", label="Custom\u2026"))
+    window = make_window(replace(READY, targets=targets))
+    box = window.top_bar._targets
+    before = box.currentText()
+    box.setCurrentIndex(len(targets) - 1)
+    box.activated.emit(len(targets) - 1)
+    assert box.currentText() == before
+    session.set_target.assert_not_called()
+    dialog = window.findChild(MachineDialog)
+    dialog.findChild(QComboBox).setCurrentIndex(0)
+    count, memory = dialog.findChildren(QSpinBox)
+    count.setValue(2)
+    memory.setValue(24)
+    button(dialog, "Use this machine").click()
+    session.set_target.assert_called_once_with("2xcuda@24gb")
+    assert not dialog.isVisible()
 
 
 def test_a_page_shows_what_it_asked_for_while_it_was_made(window, session, qtbot):

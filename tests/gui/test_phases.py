@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QProgressBar, QToolButton
+from PySide6.QtWidgets import QPlainTextEdit, QProgressBar, QToolButton
 
 from inspector.gui import phase_stack
 from inspector.gui.start.empty import EmptyPage, RecentRow
 from inspector.gui.start.failure import FailurePageWidget, OpeningPage
 from inspector.progress import Progress
 from inspector.records import replace
+from inspector.session.screen import FindingRow
 from tests.gui import fakes
 from tests.gui.looking import button, shown
 
@@ -46,6 +48,30 @@ def test_a_few_recent_files_are_one_click_away(empty, qtbot):
     assert wanted.args == [PATHS[1]]
     empty.show_screen(fakes.empty_screen())
     assert "Recent files" not in shown(empty)
+
+
+def test_an_error_is_pasted_and_answered_where_no_file_is_open(empty, qtbot):
+    QGuiApplication.clipboard().clear()
+    button(empty, "Paste an error").click()
+    assert (empty._zone.isHidden(), empty._ask.isHidden()) == (True, False)
+    with qtbot.waitSignal(empty.error_pasted) as asked:
+        empty.findChild(QPlainTextEdit).setPlainText("RuntimeError: no")
+    assert asked.args == ["RuntimeError: no"]
+    card = FindingRow(
+        id="x", tone="warning", title="Why it is", detail="d", opens="/b\udcff.pth", opening="Open b"
+    )
+    empty.show_screen(replace(fakes.empty_screen(PATHS), error_text="RuntimeError: no", explanation=card))
+    qtbot.waitUntil(lambda: "Why it is" in shown(empty))
+    empty.findChild(QPlainTextEdit).setFocus()
+    qtbot.keyClick(empty.findChild(QPlainTextEdit), Qt.Key.Key_Tab)
+    assert button(empty, "Open b").hasFocus()
+    with qtbot.waitSignal(empty.path_wanted) as wanted:
+        button(empty, "Open b").click()
+    assert wanted.args == ["/b\udcff.pth"]
+    button(empty, "Clear").click()
+    empty.show_screen(fakes.empty_screen(PATHS))
+    qtbot.waitUntil(lambda: "Why it is" not in shown(empty))
+    assert not empty._zone.isHidden()
 
 
 def test_the_drop_target_lights_up(empty):

@@ -10,6 +10,7 @@ from inspector.gui import main_window
 from inspector.gui.pages.registry import PAGES
 from inspector.gui.placing import LEAST
 from inspector.gui.toolbar import ActionButton
+from inspector.gui.workspace.banner import MAP_HEIGHT
 from inspector.records import replace
 from inspector.session.screen import BranchRow, Choice
 from tests.gui import fakes
@@ -69,13 +70,17 @@ def test_the_contents_get_seventy_percent_of_the_height(window, size):
 def test_the_tree_stands_still_whatever_is_said_above_it(window):
     window.resize(1280, 800)
     places = set()
-    for screen in SCREENS.values():
+    for screen in (screen for screen in SCREENS.values() if screen.device_map):
         window.show_screen(screen)
         window.workspace.changed._words.setText("The file has changed on disk since it was read.")
         window.workspace.changed.setVisible(len(places) == 1)
         settle()
         places.add(content_of(window).getRect())
     assert len(places) == 1, places
+    ((_, top, _, height),) = places
+    window.show_screen(SCREENS["no map"])
+    settle()
+    assert content_of(window).getRect()[1::2] == (top - MAP_HEIGHT - 8, height + MAP_HEIGHT + 8)
 
 
 @pytest.mark.wide

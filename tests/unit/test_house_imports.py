@@ -122,8 +122,6 @@ CIRCLES: set[tuple[str, str]] = {
     ("inspector.session.values.kinds", "inspector.session.values.showing"),
     # A file of torch within a pickle is rewritten as the whole is.
     ("inspector.remap.rewrite", "inspector.remap.relabel"),
-    # A profile reads the words that wish for a machine, and a wish names a profile.
-    ("inspector.target.profile", "inspector.target.wish"),
 }
 
 

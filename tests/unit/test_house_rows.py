@@ -26,8 +26,7 @@ from inspector.report.words.verdicts import place
 from inspector.resources import demo_path
 from inspector.session.document import open_document
 from inspector.session.screen import Screen
-from inspector.session.state import State
-from inspector.session.targets import targets_of
+from inspector.session.targets import kinds
 from inspector.snippet.styles import table
 from inspector.snippet.styles.table import Style
 from inspector.target.evidence import Evidence, TorchFound
@@ -156,8 +155,8 @@ def warped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_a_device_type_is_a_target(warped: Path, cli) -> None:
-    (target,) = (target for target in targets_of(State()) if target.id == "warp")
-    assert target.label == "1 warp core"
+    (kind,) = (kind for kind in kinds() if kind.id == "warp")
+    assert (kind.label, kind.is_counted) == ("warp core", True)
     assert place(parse_target("warp")) == "a starship"
     assert "warp" in cli("check", warped, "--target", "none").err
     assert json.loads(cli("target", "--target", "warp", "--json").out)["target"]["devices"] == [

@@ -25,7 +25,11 @@ NOTES = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_places(parser)
-    add_form_options(parser.add_argument_group("what is written"))
+    group = parser.add_argument_group("what is written")
+    group.add_argument(
+        "--only", metavar="MODEL", help="of several models, the path of the one to take, such as unet"
+    )
+    add_form_options(group)
     group = parser.add_argument_group("which devices it is for")
     add_map_options(group)
     add_plan_options(group)
@@ -37,4 +41,4 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="quick reads the new file again and compares names, types and shapes (the default)",
     )
     group.add_argument("--json", action="store_true", help="one JSON document for each FILE, one a line")
-    parser.set_defaults(is_export=True, only=None, in_place=False, undo=False, receipt=None)
+    parser.set_defaults(is_export=True, in_place=False, undo=False, receipt=None)

@@ -1,4 +1,4 @@
-"""How another machine is described: a script to run there, and its output to open here."""
+"""How another machine is described: by hand, or by a script to run there whose output is opened here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
+    QFrame,
     QLayout,
     QListWidget,
     QListWidgetItem,
@@ -18,22 +19,31 @@ from PySide6.QtWidgets import (
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import MIDDLE, TOP, column, row
-from inspector.gui.widgets.controls import CopyInset, button_row, make_button, show_notice
-from inspector.gui.widgets.labels import blocked, describe, plain_label
+from inspector.gui.widgets.controls import (
+    CalmComboBox,
+    CopyInset,
+    button_row,
+    make_button,
+    number_field,
+    show_notice,
+)
+from inspector.gui.widgets.labels import blocked, describe, named, plain_label
 from inspector.gui.widgets.path_text import start_folder
 from inspector.overriding import override
 from inspector.resources import PROBE, resource_path
 from inspector.session.jobs.pythons import PythonRow, PythonsPage
 from inspector.session.screen import FailurePage
+from inspector.session.targets import MOST_GIGABYTES, MOST_GPUS, kinds, word_for
 
 _COMMAND = "python3 checkpoint_inspector_probe.py > machine.json"
 _WIDTH = 560
 
 
 class MachineDialog(QDialog):
-    """Explains the three steps, and emits the chosen profile."""
+    """Takes a description, or explains the three steps and emits the chosen profile."""
 
     file_chosen = Signal(object)
+    described = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -41,9 +51,17 @@ class MachineDialog(QDialog):
         self.setWindowTitle("Load on another machine")
         self.setFixedWidth(_WIDTH)
         self._save = make_button("Save the script\u2026", self._on_save, icon="file", theme=theme)
-        self._open = make_button(
-            "Open machine.json\u2026", self._on_open, kind="primary", icon="open", theme=theme
-        )
+        self._open = make_button("Open machine.json\u2026", self._on_open, icon="open", theme=theme)
+        self._kinds = kinds()
+        self._kind, self._count = CalmComboBox(), number_field("How many", 1, MOST_GPUS)
+        self._kind.setAccessibleName("Kind of machine")
+        for kind in self._kinds:
+            self._kind.addItem(kind.label)
+        self._kind.currentIndexChanged.connect(self._on_kind)
+        self._memory = number_field("Memory of each in gigabytes", 0, MOST_GIGABYTES)
+        self._memory.setSuffix(" GB")
+        self._memory.setSpecialValueText("not known")
+        use = make_button("Use this machine", self._on_use, kind="primary", icon="machine", theme=theme)
         intro = "See how this file would load on a server, a cluster node or a colleague's computer."
         promise = "It records GPUs, drivers and versions, but no users, hosts, folders or addresses."
         glyph = Glyph(theme, "shield", 18, ink="good")
@@ -51,6 +69,16 @@ class MachineDialog(QDialog):
         column(
             plain_label("Load on another machine", "lead"),
             plain_label(intro, "muted", wrap=True),
+            row(
+                column(plain_label("Kind", "section"), self._kind, spacing=4),
+                column(plain_label("Count", "section"), self._count, spacing=4),
+                column(plain_label("Memory of each", "section"), self._memory, spacing=4),
+                1,
+                spacing=12,
+            ),
+            row(1, use),
+            named(QFrame(), "line"),
+            plain_label("Or have the machine describe itself", "strong"),
             _step("1", "Save the probe script and copy it to that machine.", self._save),
             _step("2", "Run it there. It needs Python 3.8 or newer and changes nothing."),
             CopyInset(theme, command, lambda: _COMMAND, "Copy the command"),
@@ -61,6 +89,17 @@ class MachineDialog(QDialog):
             margins=(28, 24, 28, 20),
             within=self,
         )
+
+    def _on_kind(self, place: int) -> None:
+        is_counted = self._kinds[place].is_counted
+        self._count.setEnabled(is_counted)
+        if not is_counted:
+            self._count.setValue(1)
+
+    def _on_use(self) -> None:
+        kind = self._kinds[self._kind.currentIndex()]
+        self.described.emit(word_for(kind.id, self._count.value(), self._memory.value()))
+        self.accept()
 
     def _on_save(self) -> None:
         proposed = str(Path.home() / Path(PROBE).name)

@@ -7,14 +7,15 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QFrame, QLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
+from inspector.gui.theme.icons import set_icon
 from inspector.gui.theme.theme import Theme, mono_font
 from inspector.gui.widgets.boxes import LEFT, MIDDLE, NO_MARGINS, TOP, column, row
 from inspector.gui.widgets.cards import ScrollPanel, add_empty_state, card_row
-from inspector.gui.widgets.controls import CopyInset, code_field, make_button
+from inspector.gui.widgets.controls import CopyInset, code_field, confirm_copied, make_button
+from inspector.gui.widgets.flow import FlowLayout
 from inspector.gui.widgets.labels import (
-    ElidedLabel,
     PathButton,
     WrappedText,
     blocked,
@@ -23,16 +24,15 @@ from inspector.gui.widgets.labels import (
     plain_label,
 )
 from inspector.gui.widgets.marks import SPOKEN_TONES, ToneGlyph
-from inspector.model.findings import Fix
 from inspector.report.tree import Tree
 from inspector.session.screen import FindingRow, Screen
 from inspector.units import cut_text, format_count
 
-# One card of the findings page: what was found, why it matters, the rows it is about, and the fix.
+# One card of the findings page: what was found, why it matters, how to see the rows it is about, and the fix.
 
-_MOST_LINKS = 4
 _MOST_PATCH_LINES = 24
 _FIX_ICONS = {"rule": "arrow-right", "option": "copy", "style": "code", "recover": "export"}
+_MORE, _LESS = "More", "Less"
 
 
 def node_label(tree: Tree, node_id: int) -> str:
@@ -46,9 +46,10 @@ def node_label(tree: Tree, node_id: int) -> str:
 
 
 class FindingCard(QFrame):
-    """Shows a `FindingRow`; a click on a row's name selects it in the tree."""
+    """Shows a `FindingRow`: one button does what helps; what helps elsewhere stands behind another."""
 
     node_wanted = Signal(int)
+    query_wanted = Signal(str)
     fix_wanted = Signal(object)
     open_wanted = Signal(object)  # a path in a Signal(str) would lose the bytes that are no UTF-8
 
@@ -59,36 +60,50 @@ class FindingCard(QFrame):
         words = column(plain_label(finding.title, "strong", wrap=True, selectable=True), spacing=6)
         if finding.detail:
             words.addWidget(plain_label(finding.detail, "muted", wrap=True, selectable=True))
+        if tree is not None and finding.nodes and not _is_search(finding):
+            words.addWidget(self._build_link(finding.nodes[0], tree), 0, LEFT)
+        foot, lines = FlowLayout(spacing=8), QWidget()
+        for button in self._build_buttons(finding, lines):
+            foot.addWidget(button)
+        if foot.count():
+            words.addLayout(foot)
+        if finding.lines:
+            shown = [self._build_line(caption, text) for caption, text in finding.lines]
+            column(*shown, spacing=6, margins=NO_MARGINS, within=lines)
+            words.addWidget(lines)
         for caption, text in finding.facts:
             words.addLayout(_build_fact(caption, text))
         if finding.steps:
             words.addWidget(self._build_steps(finding.steps))
-        for caption, text in finding.lines:
-            words.addLayout(self._build_line(caption, text))
         if finding.patch:
             words.addWidget(self._build_patch(finding.patch))
-        if tree is not None and finding.nodes:
-            words.addWidget(self._build_links(finding, tree))
-        words.addLayout(self._build_foot(finding))
         card_row(self, (ToneGlyph(theme, 24, finding.tone), 0, TOP), (words, 1))
 
-    def _build_foot(self, finding: FindingRow) -> QLayout:
-        foot = row((ElidedLabel(finding.id, "small"), 1), spacing=8)
+    def _build_buttons(self, finding: FindingRow, lines: QWidget) -> Iterator[QPushButton]:
+        kind = "primary" if finding.tone == "bad" else ""
         if finding.opens:
             wanted = partial(self.open_wanted.emit, finding.opens)
-            foot.addWidget(make_button("Open the whole checkpoint", wanted, icon="open", theme=self._theme))
-        if finding.fix is not None:
-            foot.addWidget(self._build_fix(finding.fix))
-        return foot
+            plain = "" if finding.is_note else "primary"
+            yield make_button(finding.opening, wanted, kind=plain, icon="open", theme=self._theme)
+        fix = finding.fix
+        if fix is not None and finding.button:
+            icon = "copy" if finding.copies else "export" if finding.exports else _FIX_ICONS[fix.kind]
+            text = cut_text(finding.button, 48)
+            button = make_button(text, kind=kind, icon=icon, theme=self._theme)
+            button.clicked.connect(partial(self._on_fix, button, finding))
+            describe(button, finding.copies or fix.label)
+            yield button
+        if finding.lines:
+            spoken = f"Code for: {finding.title}"
+            yield fold_button(self._theme, lines, (_MORE, _LESS), spoken=spoken)
+        if _is_search(finding):
+            words = f"Show the {format_count(finding.count, 'tensor')}"
+            yield make_button(words, partial(self.query_wanted.emit, finding.query), kind="link")
 
-    def _build_fix(self, fix: Fix) -> QPushButton:
-        text = fix.label
-        if fix.option is not None:
-            text = f"Copy {fix.option[0]}={fix.option[1]}"
-        wanted = partial(self.fix_wanted.emit, fix)
-        button = make_button(cut_text(text, 48), wanted, icon=_FIX_ICONS[fix.kind], theme=self._theme)
-        describe(button, fix.label)
-        return button
+    def _on_fix(self, button: QPushButton, finding: FindingRow) -> None:
+        self.fix_wanted.emit(finding)
+        if finding.copies:
+            confirm_copied(button, self._theme)
 
     def _build_steps(self, steps: tuple[str, ...]) -> QFrame:
         text = "\n".join(steps)
@@ -110,39 +125,45 @@ class FindingCard(QFrame):
         inset = CopyInset(self._theme, shown, lambda: text, "Copy this line")
         return column(plain_label(caption, "small", wrap=True), inset, spacing=2)
 
-    def _build_links(self, finding: FindingRow, tree: Tree) -> QWidget:
-        holder = QWidget()
-        links = column(spacing=0, margins=NO_MARGINS, within=holder)
-        for place, node_id in enumerate(finding.nodes):
-            path = node_label(tree, node_id)
-            link = PathButton(path, partial(self.node_wanted.emit, node_id))
-            link.setCursor(Qt.CursorShape.PointingHandCursor)
-            link.setAccessibleName(f"Select {path}")
-            link.setVisible(place < _MOST_LINKS)
-            links.addWidget(link, 0, LEFT)
-        if len(finding.nodes) > _MOST_LINKS:
-            links.addWidget(_build_more(holder, links, len(finding.nodes), finding.count))
-        return holder
+    def _build_link(self, node_id: int, tree: Tree) -> QPushButton:
+        path = node_label(tree, node_id)
+        link = PathButton(path, partial(self.node_wanted.emit, node_id))
+        link.setCursor(Qt.CursorShape.PointingHandCursor)
+        link.setAccessibleName(f"Select {path}")
+        return link
+
+
+def _is_search(finding: FindingRow) -> bool:
+    """Return whether a search shows the rows of a finding: a single one is selected."""
+    return finding.count > 1 and bool(finding.query)
 
 
 def _build_fact(caption: str, text: str) -> QLayout:
     return column(plain_label(caption, "section"), plain_label(text, wrap=True, selectable=True), spacing=1)
 
 
-def _build_more(holder: QWidget, links: QVBoxLayout, listed: int, count: int) -> QPushButton:
-    """Make the button that shows the other links, and says how many; of how many, if it does not show all."""
-    hidden, others = listed - _MOST_LINKS, max(count, listed) - _MOST_LINKS
-    share = f"{hidden}" if hidden == others else f"{hidden} of {others:,}"
-    more = make_button(f"Show {share} more", kind="link")
+def fold_button(
+    theme: Theme, part: QWidget, texts: tuple[str, str], *, spoken: str, is_open: bool = False
+) -> QPushButton:
+    """Make a button that shows and hides a part; its texts are for a folded and for an unfolded one."""
+    button = make_button(texts[0], kind="quiet")
+    button.setCheckable(True)
+    button.setAccessibleName(spoken)
 
-    def show_all() -> None:
-        for link in holder.findChildren(QPushButton):
-            link.setVisible(link is not more)
-        if others > hidden:
-            links.addWidget(plain_label(f"The first {listed} of {count:,}", "small"))
+    def show(is_open: bool) -> None:  # noqa: FBT001 - a signal's argument
+        part.setVisible(is_open)
+        tell(is_open)
 
-    more.clicked.connect(show_all)
-    return more
+    def tell(is_open: bool) -> None:  # noqa: FBT001 - as above
+        button.setText(texts[is_open])
+        set_icon(button, "chevron-up" if is_open else "chevron-down", theme.tokens)
+
+    button.setChecked(is_open)
+    tell(is_open)
+    if not is_open:
+        part.hide()  # and what is open is not shown yet: it has no parent and would be a window
+    button.toggled.connect(show)
+    return button
 
 
 # The field for an error message that is explained for this file.
@@ -159,6 +180,7 @@ class AskBox(QFrame):
     """A button that opens into a field for the text; the answer is a card below it."""
 
     asked = Signal(str)
+    opened = Signal(bool)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -184,6 +206,11 @@ class AskBox(QFrame):
         column(head, self._text, spacing=10, margins=NO_MARGINS, within=self)
         self._show_open(is_open=False)
 
+    @property
+    def last_stop(self) -> QWidget:
+        """What Tab goes on from to what stands below."""
+        return self._button if self._text.isHidden() else self._text
+
     def begin(self) -> None:
         """Open the field, with the text on the clipboard in it if that looks like an error message."""
         self._show_open(is_open=True)
@@ -208,6 +235,7 @@ class AskBox(QFrame):
         self._text.setVisible(is_open)
         self._close.setVisible(is_open)
         self._button.setVisible(not is_open)
+        self.opened.emit(is_open)
 
     def _on_changed(self) -> None:
         self._pause.start()
@@ -227,15 +255,17 @@ _MOST_CARDS = 200
 
 
 class FindingsPanel(ScrollPanel):
-    """Shows the findings as cards, worst first, below the field for an error message."""
+    """Shows the findings as cards, worst first, below the field for an error message; notes are folded."""
 
     node_wanted = Signal(int)
+    query_wanted = Signal(str)
     fix_wanted = Signal(object)
     open_wanted = Signal(object)
     error_pasted = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "Findings")
+        self._unfolded = False
         self._ask = AskBox(theme)
         self._ask.asked.connect(self.error_pasted)
         self._list = column(spacing=12)
@@ -248,42 +278,64 @@ class FindingsPanel(ScrollPanel):
 
     def show_screen(self, screen: Screen) -> None:
         self._ask.show_text(screen.error_text)
+        focused = QApplication.focusWidget()
+        if focused is not None and self.isAncestorOf(focused) and not self._ask.isAncestorOf(focused):
+            self._ask.last_stop.setFocus()  # or the first button of the window would have it
         clear_layout(self._list)
         self.fill(self._add_all(screen))
 
     def _add_all(self, screen: Screen) -> Iterator[None]:
         if screen.explanation is not None:
-            self._add(screen.explanation, screen)
-        ails = any(card.tone in {"bad", "warning"} for card in screen.doctor)
-        if ails:
-            self._add_doctor(screen)
-        if screen.explanation is not None or ails:
+            self._add(self._list, screen.explanation, screen)
+        ailing = [card for card in screen.doctor if not card.is_note]
+        if ailing:
+            self._add_doctor(screen, ailing)
+        if screen.explanation is not None or ailing:
             self._add_heading("In this file")
-        for card in screen.findings[:_MOST_CARDS]:
-            self._add(card, screen)
+        cards = [card for card in screen.findings if not card.is_note]
+        for card in cards[:_MOST_CARDS]:
+            self._add(self._list, card, screen)
             yield
-        left = len(screen.findings) - _MOST_CARDS
+        left = len(cards) - _MOST_CARDS
         if left > 0:
             self._list.addWidget(
                 plain_label(f"{format_count(left, 'more finding')} of the same kinds.", "muted")
             )
-        if not screen.findings:
+        if not cards:
             self._add_nothing()
-        if screen.doctor and not ails:
-            self._add_doctor(screen)
+        self._add_notes(screen, is_open=not cards)
         self._list.addStretch(1)
 
-    def _add_doctor(self, screen: Screen) -> None:
+    def _add_doctor(self, screen: Screen, ailing: list[FindingRow]) -> None:
         self._add_heading("GPUs on the target")
-        for card in screen.doctor:
-            self._add(card, screen)
+        for card in ailing:
+            self._add(self._list, card, screen)
 
-    def _add(self, row: FindingRow, screen: Screen) -> None:
+    def _add_notes(self, screen: Screen, *, is_open: bool) -> None:
+        """Add what is good to know and asks for nothing, folded where something else does."""
+        notes = [card for card in (*screen.findings, *screen.doctor) if card.is_note][:_MOST_CARDS]
+        if not notes:
+            return
+        holder = QWidget()
+        layout = column(spacing=12, margins=NO_MARGINS, within=holder)
+        for card in notes:
+            self._add(layout, card, screen)
+        text = f"Good to know ({len(notes)})"
+        button = fold_button(self.theme, holder, (text, text), spoken=text, is_open=is_open or self._unfolded)
+        button.toggled.connect(self._on_notes)
+        self._list.addWidget(button, 0, LEFT)
+        self._list.addWidget(holder)
+
+    def _on_notes(self, is_open: bool) -> None:  # noqa: FBT001 - a signal's argument
+        self._unfolded = is_open
+
+    def _add(self, layout: QVBoxLayout, row: FindingRow, screen: Screen) -> None:
         card = FindingCard(self.theme, row, screen.tree)
         card.node_wanted.connect(self.node_wanted)
+        card.query_wanted.connect(self.query_wanted)
         card.fix_wanted.connect(self.fix_wanted)
         card.open_wanted.connect(self.open_wanted)
-        self._list.addWidget(card)
+        layout.addWidget(card)
 
     def _add_heading(self, text: str) -> None:
         label = plain_label(text, "strong")
@@ -294,3 +346,4 @@ class FindingsPanel(ScrollPanel):
         self._list.addSpacing(24)
         text = "No problems were found in this file for this target."
         add_empty_state(self.theme, self._list, "check", "Nothing to report", text)
+        self._list.addSpacing(24)

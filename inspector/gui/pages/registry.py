@@ -41,6 +41,8 @@ class Page:
         reads: The fields of the screen that it shows; it is fed when one of them changes. `tree` stands for
             the file: rows of two files may be equal, and their links and colors are not.
         build: Make its widget and connect it; called when the page is first looked at.
+        key: Its key; empty for the next of Ctrl+1 to Ctrl+9.
+        is_behind: Whether it has no tab until what stands for it is clicked, such as the file's name.
         old_keys: Keys of earlier versions for what is on it now.
     """
 
@@ -51,6 +53,8 @@ class Page:
     module: str
     build: Callable[[Theme, Commands, Session], QWidget]
     count: Callable[[Screen], int] = lambda _: 0
+    key: str = ""
+    is_behind: bool = False
     old_keys: tuple[str, ...] = ()
 
     @property
@@ -115,9 +119,10 @@ def _build_findings(theme: Theme, commands: Commands, session: Session) -> QWidg
 
     panel = FindingsPanel(theme)
     panel.node_wanted.connect(session.select)
+    panel.query_wanted.connect(session.search)
     panel.fix_wanted.connect(commands.on_fix_wanted)
     panel.open_wanted.connect(commands.on_path_wanted)
-    panel.error_pasted.connect(session.explain_error)
+    panel.error_pasted.connect(commands.on_error_pasted)
     commands.error_wanted.connect(panel.begin_error)
     return panel
 
@@ -177,7 +182,7 @@ PAGES = (
         icon="findings",
         reads=("findings", "explanation", "error_text", "doctor", "tree"),
         build=_build_findings,
-        count=lambda screen: len(screen.findings),
+        count=lambda screen: sum(not row.is_note for row in screen.findings),
     ),
     Page(
         id="code",
@@ -194,6 +199,9 @@ PAGES = (
         icon="file",
         reads=("file", "check", "tree"),
         build=_build_file,
+        key="Ctrl+I",
+        old_keys=("Ctrl+6",),
+        is_behind=True,
     ),
 )
 
@@ -202,6 +210,7 @@ PARTS = {"map": ("memory", "map"), "values": ("tensor", "values")}
 """Pages of earlier versions: which page has them now, and what its `show_part` calls them."""
 
 
-def page_key(place: int) -> str:
-    """Return the key of the page at a place of the table; the first nine have one."""
-    return f"Ctrl+{place + 1}" if place < 9 else ""
+def page_keys(pages: tuple[Page, ...]) -> tuple[str, ...]:
+    """Return the keys of pages; of those without one of their own, the first nine are numbered."""
+    numbers = iter(range(1, 10))
+    return tuple(page.key or next((f"Ctrl+{number}" for number in numbers), "") for page in pages)

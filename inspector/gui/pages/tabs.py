@@ -14,7 +14,7 @@ from inspector.gui.pages import registry
 from inspector.gui.tasks import Turns
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import NO_MARGINS, column
-from inspector.gui.widgets.labels import named
+from inspector.gui.widgets.labels import blocked, named
 from inspector.overriding import override
 from inspector.report.tree import Tree
 
@@ -58,14 +58,15 @@ class PageTabs(QTabWidget):
         self.tabBar().setDrawBase(False)
         self.tabBar().setUsesScrollButtons(True)
         self.tabBar().setExpanding(False)  # or what is left over goes to other tabs with each choice
+        keys = registry.page_keys(self._pages)
         for place, page in enumerate(self._pages):
             holder = named(QWidget(), spoken=page.title)
             self._holders.append(column(margins=NO_MARGINS, within=holder))
             self.addTab(holder, page.title)
-            key = registry.page_key(place)
-            self.setTabToolTip(place, f"{page.title} ({key})" if key else page.title)
+            self.setTabToolTip(place, f"{page.title} ({keys[place]})" if keys[place] else page.title)
         self._turns = Turns(self)
-        self.currentChanged.connect(self._begin)
+        self.currentChanged.connect(self._on_turned)
+        self._hide_others(self.currentIndex())
 
     def show_screen(self, screen: Screen) -> None:
         """Show a screen on the current page; the others wait until they are looked at."""
@@ -77,6 +78,11 @@ class PageTabs(QTabWidget):
         if screen.is_checking:  # of a file that was just opened: there is nothing to show on a page yet
             return
         self._screen = screen
+        if screen.shown_page and screen.shown_page != self.current_id:
+            with blocked(self):  # a page that suits the verdict is none that the user chose
+                self._turn_to(screen.shown_page)
+            if self._built:  # else it is made after the tree is painted
+                self._begin_current()
         if self._built and not self._turns.is_busy:
             self._feed_current()
         self.update()
@@ -99,12 +105,13 @@ class PageTabs(QTabWidget):
         self._built.clear()
 
     def open_page(self, page_id: str) -> None:
-        """Turn to a page, or to the part of one that was a page before."""
+        """Turn to a page, or to the part of one that was a page before, as the user does."""
         page_id, part = registry.PARTS.get(page_id, (page_id, ""))
         if part:
             self._wanted_parts[page_id] = part
             self._show_part(page_id)
-        self.setCurrentIndex([page.id for page in self._pages].index(page_id))
+        self._turn_to(page_id)
+        self._choose(self.current_id)
 
     @property
     def current_id(self) -> str:
@@ -121,6 +128,26 @@ class PageTabs(QTabWidget):
             self._turns.stop()
             self._feed_current()
         return self._built.get(page_id)
+
+    def _turn_to(self, page_id: str) -> None:
+        places = {page.id: place for place, page in enumerate(self._pages)}
+        self.setCurrentIndex(places.get(page_id, 0))
+        self._hide_others(self.currentIndex())
+
+    def _on_turned(self, place: int) -> None:
+        self._hide_others(place)
+        self._choose(self._pages[place].id)
+        self._begin(place)
+
+    def _choose(self, page_id: str) -> None:
+        if self._commands.session is not None:
+            self._commands.session.turn_to(page_id)
+
+    def _hide_others(self, current: int) -> None:
+        """Show the tab of a page that stands behind something else only while that page is shown."""
+        for place, page in enumerate(self._pages):
+            if page.is_behind:
+                self.setTabVisible(place, place == current)
 
     def _begin_current(self) -> None:
         self._begin(self.currentIndex())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
 
+from inspector.gui.pages.findings import AskBox, FindingCard
 from inspector.gui.theme.icons import Glyph
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import CENTER, NO_MARGINS, Gap, column, row
@@ -26,7 +28,7 @@ from inspector.gui.widgets.marks import AppMark
 from inspector.units import escape_text
 
 if TYPE_CHECKING:
-    from inspector.session.screen import Screen
+    from inspector.session.screen import FindingRow, Screen
 
 _MOST_RECENT = 5
 _WIDTH = 620
@@ -62,6 +64,8 @@ class EmptyPage(QScrollArea):
     open_wanted = Signal()
     demo_wanted = Signal()
     path_wanted = Signal(object)  # a Signal(str) would lose bytes of names that are not UTF-8
+    error_pasted = Signal(str)
+    fix_wanted = Signal(object)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -69,12 +73,17 @@ class EmptyPage(QScrollArea):
         self._theme = theme
         self._paths: tuple[str, ...] | None = None
         self._zone = self._build_zone()
+        self._ask = AskBox(theme)
+        self._ask.asked.connect(self.error_pasted)
+        self._ask.opened.connect(self._zone.setHidden)  # it would stand between a text and its answer
+        self._answer = column(spacing=0)
+        self._answered: FindingRow | None = None
         self._recent_title = plain_label("Recent files", "section")
         self._recent_holder = QWidget()
         self._recent = column(spacing=0, margins=NO_MARGINS, within=self._recent_holder)
         middle = QWidget()
         middle.setFixedWidth(_WIDTH)
-        parts = (self._zone, Gap(16), self._recent_title, self._recent_holder)
+        parts = (self._zone, Gap(8), self._ask, self._answer, Gap(8), self._recent_title, self._recent_holder)
         column(*parts, spacing=8, margins=NO_MARGINS, within=middle)
         promise = row(
             1,
@@ -84,14 +93,33 @@ class EmptyPage(QScrollArea):
             spacing=8,
         )
         content = named(QWidget(), "scrolled")
-        column(1, (middle, 0, CENTER), 1, promise, margins=(24, 16, 24, 16), within=content)
+        column(1, row(1, middle, 1), 1, promise, margins=(24, 16, 24, 16), within=content)
         frameless_scroll(self, content)
 
+    def begin_error(self) -> None:
+        """Open the field for an error message."""
+        self._ask.begin()
+
     def show_screen(self, screen: Screen) -> None:
-        paths = screen.recent
-        if paths == self._paths:
-            return
-        self._paths = paths
+        self._ask.show_text(screen.error_text)
+        if screen.explanation != self._answered:
+            self._answered = screen.explanation
+            self._show_answer(screen.explanation)
+        if screen.recent != self._paths:
+            self._paths = screen.recent
+            self._show_recent(screen.recent)
+
+    def _show_answer(self, answer: FindingRow | None) -> None:
+        clear_layout(self._answer)
+        if answer is not None:
+            card = FindingCard(self._theme, answer, None)
+            card.open_wanted.connect(self.path_wanted)
+            card.fix_wanted.connect(self.fix_wanted)
+            self._answer.addWidget(card)
+            for first, second in pairwise((self._ask.last_stop, *card.findChildren(QPushButton))):
+                QWidget.setTabOrder(first, second)
+
+    def _show_recent(self, paths: tuple[str, ...]) -> None:
         clear_layout(self._recent)
         self._recent_title.setVisible(bool(paths))
         self._recent_holder.setVisible(bool(paths))

@@ -117,8 +117,10 @@ class RowDelegate(QStyledItemDelegate):
         names: dict[int, set[str]] = {}
         for node_id, node in rows:
             names.setdefault(self.rows.level(node_id), set()).add(named(node)[:_LONG_NAME])
-        tensors = {node.device_text for _, node in rows if node.kind == "tensor"}
-        groups = {node.device_text for _, node in rows if node.kind != "tensor"}
+        devices = [(node.kind == "tensor", self.rows.text(id_, Column.DEVICE)) for id_, node in rows]
+        tensors, groups = (
+            {text for is_tensor, text in devices if is_tensor is kind} for kind in (True, False)
+        )
         shapes, types = {node.shape_text for _, node in rows}, {node.type_text for _, node in rows}
         values = {*self._model.scalars.values(), *[self.rows.text(id_, Column.VALUE) for id_, _ in rows]}
         marks = _MARK_ROOM if self._model.marks else 0

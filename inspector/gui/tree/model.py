@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
@@ -22,6 +23,9 @@ from inspector.report.outline.node import Node
 from inspector.report.outline.nodes import Nodes
 from inspector.report.tree import Tree
 from inspector.units import format_count, format_exact, format_nbytes, short_value, unescaped_path
+
+if TYPE_CHECKING:
+    from inspector.session.device_map import Landing
 
 
 class Shape:
@@ -170,6 +174,7 @@ class TreeModel(QAbstractItemModel):
         self._tree = _EMPTY
         self.scalars: Mapping[int, str] = {}
         self.marks = NO_MARKS
+        self.landing: Landing | None = None
         self.shape = Shape(_EMPTY.nodes)
         self._matches: tuple[int, ...] = ()
         self._is_filtered = False
@@ -192,7 +197,7 @@ class TreeModel(QAbstractItemModel):
 
     def set_tree(self, tree: Tree | None) -> None:
         self.beginResetModel()
-        self._tree, self.scalars, self.marks = tree or _EMPTY, {}, NO_MARKS
+        self._tree, self.scalars, self.marks, self.landing = tree or _EMPTY, {}, NO_MARKS, None
         self.shape = Shape(self._tree.nodes)
         self._matches, self._is_filtered = (), False
         self._forget()
@@ -328,6 +333,8 @@ class TreeModel(QAbstractItemModel):
 
     def text(self, node_id: int, column: int) -> str:
         node = self._tree.nodes[node_id]
+        if column == Column.DEVICE and self.landing is not None and node.devices:
+            return self.landing.text(node)
         if column == Column.VALUE and node.kind == "tensor":
             return self.mark(node_id) or short_value("float", self.scalars.get(node.index, ""))
         return (self.mark(node_id) if column == Column.VALUE else "") or cell_text(node, column)

@@ -40,6 +40,7 @@ from inspector.units import unescaped_path
 
 if TYPE_CHECKING:
     from inspector.report.query import Query
+    from inspector.session.device_map import Landing
 
 # Which rows are unfolded: of a new tree, of what a search found, and on demand.
 
@@ -323,6 +324,12 @@ class TensorTreeView(QTreeView):
         self._fit_columns(self._model.tree)
         self.viewport().update()
 
+    def show_landing(self, landing: Landing | None) -> None:
+        """Show beside each device where the map sends it."""
+        self._model.landing = landing
+        self._fit_columns(self._model.tree)
+        self.viewport().update()
+
     def show_scalars(self, scalars: Mapping[int, str]) -> None:
         self._model.scalars = scalars
         self._fit_columns(self._model.tree)
@@ -337,7 +344,8 @@ class TensorTreeView(QTreeView):
         rows: Iterable[int] = rows_to_measure(len(tree.nodes), self._model.first_below, self._folds.rows)
         if self._rows is self._list:
             rows = self._list.sample()
-        self.columns.show_needs(empty, self._delegate.needs_of(rows))
+        needs = self._delegate.needs_of(rows)
+        self.columns.show_needs(empty, needs, has_marks=bool(self._model.marks))
 
     def show_matches(
         self, matches: tuple[int, ...] | None, query: Query | None = None, *, only: bool

@@ -1,15 +1,20 @@
-"""A panel that opens below a button and closes again at Escape or a click elsewhere; it moves nothing."""
+"""What opens below a button and closes again at Escape or a click elsewhere: a panel, a menu of devices."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QHideEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractButton, QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractButton, QFrame, QMenu, QScrollArea, QWidget
 
 from inspector.gui.widgets.boxes import NO_MARGINS, column
 from inspector.gui.widgets.cards import frameless_scroll
 from inspector.gui.widgets.labels import named, set_state
 from inspector.overriding import override
+
+if TYPE_CHECKING:
+    from inspector.session.controller import Session
 
 _GAP = 4
 _SIDE = 10
@@ -90,3 +95,33 @@ def _focusable(root: QWidget) -> list[QWidget]:
     return sorted(
         found, key=lambda each: (each.mapTo(root, QPoint(0, 0)).y(), each.mapTo(root, QPoint(0, 0)).x())
     )
+
+
+class MapMenu(QMenu):
+    """Where all tensors can be sent at once, or why nowhere."""
+
+    all_chosen = Signal(str)
+    as_saved_wanted = Signal()
+    suggested_wanted = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__("Map &all to", parent)
+
+    def connect_to(self, session: Session) -> None:
+        self.all_chosen.connect(session.map_all)
+        self.as_saved_wanted.connect(session.map_as_saved)
+        self.suggested_wanted.connect(session.map_as_suggested)
+
+    def show_choices(self, choices: tuple[str, ...], why: str) -> None:
+        """Show the devices; without any, why there are none."""
+        self.clear()
+        for choice in choices:
+            self.addAction(choice.replace("&", "&&")).triggered.connect(
+                lambda _=False, to=choice: self.all_chosen.emit(to)
+            )
+        if not choices:
+            self.addAction(why.replace("&", "&&")).setEnabled(False)
+            return
+        self.addSeparator()
+        self.addAction("Where each was &saved").triggered.connect(self.as_saved_wanted)
+        self.addAction("As s&uggested for the machine").triggered.connect(self.suggested_wanted)

@@ -270,12 +270,24 @@ class PathButton(QPushButton):
     """A link with a path on it, cut as the room requires; all of it is in the tooltip."""
 
     def __init__(self, path: str, clicked: Callable[[], object]) -> None:
-        super().__init__(_inert(path))
-        self._path = path
+        super().__init__()
+        self._path = ""
         self.setProperty("kind", "link")
         self.setMinimumWidth(_LEAST_WIDTH)
-        describe(self, path)
+        self.show_path(path)
         self.clicked.connect(clicked)
+
+    def show_path(self, path: str, more: str = "") -> None:
+        """Show another path; `more` stands below it in the tooltip."""
+        self._path = path
+        describe(self, "\n".join(filter(None, (path, more))))
+        self._cut()
+
+    def _cut(self) -> None:
+        room = self.width() - self._frame(super().sizeHint())
+        text = _inert(cut_path(self._path, self.fontMetrics(), room))
+        if text != self.text():
+            self.setText(text)
 
     @override
     def sizeHint(self) -> QSize:
@@ -288,11 +300,7 @@ class PathButton(QPushButton):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        text = _inert(
-            cut_path(self._path, self.fontMetrics(), self.width() - self._frame(super().sizeHint()))
-        )
-        if text != self.text():
-            self.setText(text)
+        self._cut()
 
 
 def _inert(text: str) -> str:
@@ -300,11 +308,17 @@ def _inert(text: str) -> str:
 
 
 class StatusLine(QStatusBar):
-    """Shows the status of a screen; its first text is the one that may be elided."""
+    """Shows the status of a screen; its first text is the one that may be elided, and may be clicked."""
 
-    def __init__(self) -> None:
+    def __init__(self, clicked: Callable[[], object] | None = None, hint: str = "") -> None:
         super().__init__()
-        self._path = ElidedLabel("", mode=Qt.TextElideMode.ElideMiddle)
+        self._hint = hint
+        self._path: ElidedLabel | PathButton
+        if clicked is None:
+            self._path = ElidedLabel("", mode=Qt.TextElideMode.ElideMiddle)
+        else:
+            self._path = named(PathButton("", clicked), spoken=bare_text(hint))
+            self._path.setProperty("kind", "path")
         self._facts = plain_label("")
         self.undo = QPushButton("Changed in place: undo")
         self.undo.setProperty("kind", "link")
@@ -317,5 +331,10 @@ class StatusLine(QStatusBar):
         self.addPermanentWidget(self._facts)
 
     def show_status(self, status: tuple[str, ...]) -> None:
-        self._path.setText(status[0] if status else "")
+        first = status[0] if status else ""
+        if isinstance(self._path, PathButton):
+            self._path.setVisible(bool(first))
+            self._path.show_path(first, self._hint)
+        else:
+            self._path.setText(first)
         self._facts.setText("   \u00b7   ".join(status[1:]))

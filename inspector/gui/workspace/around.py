@@ -147,7 +147,8 @@ class Around:
             self.banner.show_can_export(allowed=new.can_export)
         if old is None or _mapped(old) != _mapped(new):
             colors = _device_colors(new)
-            self.device_map.show_rows(new.device_map, colors, new.branches, new.no_map, new.map_choices)
+            self.device_map.show_rows(new.device_map, colors, new.branches)
+            self.device_map.menu.show_choices(new.map_choices, new.no_map)
             self.device_map.setVisible(new.awaits_map or not self.device_map.is_bare)
             _chain(self._above, *self.banner.stops, *self.device_map.stops)
         self._above.setVisible(not (self.banner.isHidden() and self.device_map.isHidden()))
@@ -164,8 +165,7 @@ def _chain(*stops: QWidget) -> None:
 
 
 def _mapped(screen: Screen) -> tuple[object, ...]:
-    parts = screen.device_map, screen.branches, screen.charts, screen.no_map, screen.map_choices
-    return *parts, screen.is_checking
+    return screen.device_map, screen.branches, screen.charts, screen.is_checking
 
 
 def _device_colors(screen: Screen) -> dict[str, int]:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLayout, QMenu, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLayout, QWidget
 
 from inspector.gui.theme.icons import draw_icons
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.boxes import row
 from inspector.gui.widgets.controls import make_button
-from inspector.gui.widgets.dropdown import Dropdown
-from inspector.gui.widgets.labels import ElidedLabel, plain_label
+from inspector.gui.widgets.dropdown import Dropdown, MapMenu
+from inspector.gui.widgets.labels import plain_label
 from inspector.gui.workspace.banner import MAP_HEIGHT
 from inspector.gui.workspace.map_panel import Pill
 from inspector.overriding import override
@@ -34,9 +34,6 @@ class DeviceMapBar(QWidget):
     """Shows where each device goes; all of it opens below the line."""
 
     mapping_chosen = Signal(str, str)
-    all_chosen = Signal(str)
-    as_saved_wanted = Signal()
-    suggested_wanted = Signal()
     branch_removed = Signal(object)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -44,19 +41,14 @@ class DeviceMapBar(QWidget):
         self._theme = theme
         self._rows: tuple[DeviceRow, ...] = ()
         self._branches: tuple[BranchRow, ...] = ()
-        self._choices: tuple[str, ...] = ()
         self._colors: dict[str, int] = {}
-        self._no_map = ""
         self._pills: list[Pill] = []
         self.setFixedHeight(MAP_HEIGHT)
         self.setAccessibleName("Device map")
         self._title = plain_label("Device map", "section")
-        self._line = ElidedLabel("", "muted")
-        self._line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._all = make_button("Map all to\u2026", kind="menu")
-        self._menu = QMenu(self._all)
-        self._menu.aboutToShow.connect(self._fill_menu)
-        self._all.setMenu(self._menu)
+        self.menu = MapMenu(self._all)
+        self._all.setMenu(self.menu)
         self._more = make_button("Details", kind="quiet", icon="chevron-down")
         self._more.setAccessibleName("Details of the device map")
         for button in (self._all, self._more):
@@ -64,7 +56,7 @@ class DeviceMapBar(QWidget):
         self._panel: MapPanel | None = None
         self._dropdown = Dropdown(self._more, "The device map in full", width=_PANEL_WIDTH)
         self._dropdown.about_to_show.connect(self._fill_panel)
-        self._row = row(self._title, self._more, (self._line, 1), self._all, spacing=_GAP, margins=_MARGINS)
+        self._row = row(self._title, self._more, 1, self._all, spacing=_GAP, margins=_MARGINS)
         self._row.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         self.setLayout(self._row)
         theme.changed.connect(self._on_theme_changed)
@@ -75,25 +67,13 @@ class DeviceMapBar(QWidget):
 
     @property
     def is_bare(self) -> bool:
-        return not (self._rows or self._no_map)
+        return not self._rows
 
     def show_rows(
-        self,
-        rows: tuple[DeviceRow, ...],
-        colors: dict[str, int],
-        branches: tuple[BranchRow, ...] = (),
-        no_map: str = "",
-        choices: tuple[str, ...] = (),
+        self, rows: tuple[DeviceRow, ...], colors: dict[str, int], branches: tuple[BranchRow, ...] = ()
     ) -> None:
-        """Show the map, or in a line why there is none.
-
-        Args:
-            no_map: Why there is no map.
-            choices: Where all can be sent at once.
-        """
-        self._rows, self._colors, self._branches, self._choices = rows, colors, branches, choices
-        self._no_map = no_map
-        self._line.setText(no_map)
+        """Show the map; without one there is no bar."""
+        self._rows, self._colors, self._branches = rows, colors, branches
         self.setVisible(not self.is_bare)
         self._make_pills(min(len(rows), _MOST_PILLS))
         for pill, shown in zip(self._pills, rows, strict=False):
@@ -104,7 +84,6 @@ class DeviceMapBar(QWidget):
             draw_icons((self._more,), self._theme.tokens)
         for part in (self._all, self._more):
             part.setVisible(bool(rows))
-        self._all.setEnabled(bool(choices))
         self._arrange()
 
     @override
@@ -118,7 +97,7 @@ class DeviceMapBar(QWidget):
         self._arrange()
 
     def _on_theme_changed(self) -> None:
-        self.show_rows(self._rows, self._colors, self._branches, self._no_map, self._choices)
+        self.show_rows(self._rows, self._colors, self._branches)
 
     def _fill_panel(self) -> None:
         if self._panel is None:
@@ -174,13 +153,3 @@ class DeviceMapBar(QWidget):
         parts = [f"+{hidden} more"] if hidden else []
         parts += [format_count(len(self._branches), "rule")] if self._branches else []
         return ", ".join(parts) or "Details"
-
-    def _fill_menu(self) -> None:
-        self._menu.clear()
-        for choice in self._choices:
-            self._menu.addAction(choice.replace("&", "&&")).triggered.connect(
-                lambda _=False, to=choice: self.all_chosen.emit(to)
-            )
-        self._menu.addSeparator()
-        self._menu.addAction("Where each was &saved").triggered.connect(self.as_saved_wanted)
-        self._menu.addAction("As s&uggested for the machine").triggered.connect(self.suggested_wanted)

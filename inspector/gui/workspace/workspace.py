@@ -173,6 +173,8 @@ class TreePane(QWidget):
             self.tree.show_scalars(new.scalars or {})
         if new.tree is not None and (old is None or old.row_marks is not new.row_marks):
             self.tree.show_marks(new.row_marks)
+        if new.tree is not None and (old is None or old.landing is not new.landing):
+            self.tree.show_landing(new.landing)
         if old is None or old.strip is not new.strip:
             self.strip.show_screen(new)
         self.tree.drag.show_taken(new.taken)

@@ -13,15 +13,16 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
+from typing import NamedTuple
 
-from inspector.model.checkpoint import Key, Naming
+from inspector.model.checkpoint import Key, Naming, Tensor
 from inspector.model.optimizer.parameters import Parameters, Shape, View, join_parameters, salted, view_of
 from inspector.model.optimizer.recipes import names_of_layers
 from inspector.model.optimizer.state_dict import OptimizerDraft
 from inspector.model.tensors.rebuild import describe_tensor
 from inspector.model.tensors.views import Known
 from inspector.model.values.text import cut_name
-from inspector.records import dataclass, field
+from inspector.records import dataclass, field, replace
 
 # The parameters of an optimizer that was pickled whole: it holds them itself.
 #
@@ -123,11 +124,12 @@ def name_parameters(owned: Sequence[Owned], models: Sequence[Parameters]) -> lis
     for model in models:
         by_count[len(model.names)].append(model)
     whole = [_find_whole(one, by_count.get(one.optimizer.listed.parameters, []), room) for one in owned]
+    twins = find_twins(owned, whole, models, room.spend)
     claimed = {id(model) for fitting in whole for model in fitting or ()}
     free = [model for model in models if id(model) not in claimed]
     return [
-        _TOO_MANY if fitting is None else _name(one, fitting, free, models, room)
-        for one, fitting in zip(owned, whole, strict=True)
+        _TOO_MANY if fitting is None else _of_twin(one, twin, room) or _name(one, fitting, free, models, room)
+        for one, fitting, twin in zip(owned, whole, twins, strict=True)
     ]
 
 
@@ -193,6 +195,11 @@ def _agreed(owned: Owned, models: Iterable[Parameters], room: _Room) -> Names | 
         other = _match(owned, model, room)
         outcome = outcome or other
         if outcome is not None and other is not None and other.by_id != outcome.by_id:
+            if sorted(other.models) == sorted(outcome.models) and other.naming == "order" and other.models:
+                reason = f"The models fit in any order, and that of the file is taken. {outcome.detail}"
+                if outcome.naming == "order":
+                    outcome = replace(outcome, naming="recipe", by_place=True, detail=reason)
+                continue
             several = "Several sets of parameters in this file fit this optimizer equally well."
             return Names({}, "unknown", several)
     return outcome
@@ -420,6 +427,136 @@ def _outcome(owned: Owned, model: Parameters, names: dict[Key, str], naming: Nam
         f"The shapes decide {named} of {total} against {model.where}, the others could be several: {groups}."
     )
     return Names(names, "partial" if named else "unknown", reason, model.paths if named else ())
+
+
+# --- models that fit equally well ---------------------------------------------------------------------------
+#
+# Two critics, the two networks of a GAN, a student with its teacher have one shape. What an optimizer is
+# called tells which is meant, or what the model is for; where neither has a name, the first trains the first
+# (`Accelerator.save_state` and Lightning's `configure_optimizers` number both).
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_DIGITS = re.compile(r"[0-9]+")
+_SILENT = frozenset(
+    {"optimizer", "optimizers", "optim", "optims", "opt", "state", "states", "dict", "adam", "adamw", "sgd"}
+    | {"bin", "pt", "pth", "lr"}
+)
+_FOLLOWERS = frozenset({"target", "ema", "teacher", "avg", "average", "averaged", "momentum", "frozen"})
+_LONE = frozenset({"log"})
+_MOST_TWINS = 9  # of more, the texts of their numbers may be in another order
+_AS: dict[Naming, Naming] = {"order": "recipe", "shape": "recipe", "recipe": "recipe", "partial": "partial"}
+
+
+class Twin(NamedTuple):
+    """The model of an optimizer, of several that fit, and why."""
+
+    model: Parameters
+    reason: str
+    by_place: bool = False  # whether nothing but the order tells it
+
+
+def _of_twin(owned: Owned, twin: Twin | None, room: _Room) -> Names | None:
+    if twin is None or owned.held or owned.together or _names_in_file(owned) is not None:
+        return None
+    named = _match(owned, twin.model, room)
+    if named is None or not named.by_id:
+        return None
+    by_place, detail = named.by_place or twin.by_place, f"{twin.reason} {named.detail}"
+    return replace(named, naming=_AS[named.naming], by_place=by_place, detail=detail)
+
+
+def find_twins(
+    owned: Sequence[Owned],
+    whole: Sequence[Sequence[Parameters] | None],
+    models: Sequence[Parameters],
+    spend: Callable[[int], bool],
+) -> list[Twin | None]:
+    """Return for each optimizer the model that it trains, where several fit and something tells which."""
+    fits = [
+        list(fitting) if fitting else _fitting_branches(one, models, spend)
+        for one, fitting in zip(owned, whole, strict=True)
+    ]
+    called = [".".join(map(str, one.optimizer.keys)) for one in owned]
+    names = [_words(text) - _SILENT for text in called]
+    rivals: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number, found in enumerate(fits):
+        if 1 < len(found) <= _MOST_TWINS:
+            rivals[tuple(model.where for model in found)].append(number)
+    twins: list[Twin | None] = [None] * len(owned)
+    for numbers in rivals.values():
+        for rank, number in enumerate(numbers):
+            twins[number] = _twin(fits[number], called[number], rank, [names[other] for other in numbers])
+    return twins
+
+
+def _twin(
+    found: Sequence[Parameters], called: str, rank: int, names: Sequence[frozenset[str]]
+) -> Twin | None:
+    """Return which of several models is meant by an optimizer of this name, the `rank`-th of its rivals."""
+    name, numbers = names[rank], _DIGITS.findall(called)
+    if name:
+        alike = [model for model in found if all(_is_said(word, _words(model.where)) for word in name)]
+        if len(alike) > 1:
+            alike = [model for model in alike if _DIGITS.findall(model.where) == numbers]
+        return Twin(alike[0], "It is named after its model.") if len(alike) == 1 else None
+    leading = [model for model in found if _words(model.where).isdisjoint(_FOLLOWERS)]
+    if len(names) == 1 and len(leading) == 1:
+        return Twin(leading[0], "Of the models that fit, the others follow this one.")
+    if len(names) == len(found) == len(leading) and not any(names):
+        return Twin(
+            found[rank], f"{len(found)} models and optimizers are of one shape, in one order.", by_place=True
+        )
+    return None
+
+
+def name_lone(owned: Owned, tensors: Iterable[Tensor]) -> Names | None:
+    """Name the only parameter of an optimizer that is called after it, as SAC's temperature is."""
+    name = _words(".".join(map(str, owned.optimizer.keys))) - _SILENT
+    if owned.optimizer.listed.parameters != 1 or len(owned.owners) != 1 or not name or owned.held:
+        return None
+    key, shape = owned.ids[0], owned.shapes.get(owned.ids[0])
+    found = [
+        tensor
+        for tensor in tensors
+        if tensor.slot is None
+        and tensor.shape == shape
+        and tensor.keys
+        and name <= _words(str(tensor.keys[-1])) <= name | _LONE
+    ]
+    if len(found) != 1 or key not in owned.owners:
+        return None
+    called = cut_name(str(found[0].keys[-1]))
+    return Names({key: called}, "recipe", f"It is named after its only parameter, {found[0].path}.")
+
+
+def _is_said(word: str, words: Collection[str]) -> bool:
+    return any(other.startswith(word) or (len(other) > 1 and word.startswith(other)) for other in words)
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a name, without numbers."""
+    return frozenset(word.lower() for word in _WORD.findall(text) if not word.isdecimal())
+
+
+def _fitting_branches(
+    owned: Owned, models: Sequence[Parameters], spend: Callable[[int], bool]
+) -> list[Parameters]:
+    """Return the parts of models, such as the networks of a GAN, all of whose parameters an optimizer has."""
+    ids, found = owned.ids, []
+    if owned.together or owned.held or len(owned.optimizer.listed.groups) != 1 or len(owned.shapes) < _FEWEST:
+        return []
+    last = str(owned.optimizer.keys[-1]) if owned.optimizer.keys else ""
+    owner = _OWNER.match(last)
+    for model in models:
+        branches = _branches(model) if model.is_ordered and spend(len(model.names)) else {}
+        if owner is not None and owner[1] in branches:
+            return []  # `trained_part` knows it
+        for name, places in branches.items() if len(branches) <= _MOST_BRANCHES else ():
+            part = _part_of(model, places, f"{name} of {model.where}")
+            told = [owned.shapes.get(key) for key in ids] if len(places) == len(ids) else []
+            if told and all(map(_fits, told, part.shapes)):
+                found.append(part)
+    return found
 
 
 # --- the part of a model that an optimizer trains: the one that it is named after, or all but copies --------

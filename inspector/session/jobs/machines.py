@@ -16,7 +16,8 @@ from inspector.session.present.failure import failure_page
 from inspector.session.present.presenter import Presenter
 from inspector.session.screen import Screen
 from inspector.session.state import PROBE, THIS, State
-from inspector.target.profile import Profile, presets
+from inspector.session.targets import target_of
+from inspector.target.profile import Profile
 
 # What the parts of the session share: the state of one window.
 
@@ -84,8 +85,15 @@ class Machines(Part):
         self._probe = probe
 
     def set_target(self, target: str = THIS) -> None:
-        """Choose the machine to load the file on; the device map follows it again."""
-        self._show(replace(self._state, target=target, wanted="", chosen=(), branches=()))
+        """Choose the machine to load the file on, by its id, its word or its file; the map follows again."""
+        state = replace(self._state, target=target, wanted="", chosen=(), branches=())
+        machine = target_of(state)
+        if machine.id != target:  # it was used in an earlier window, and is to be read
+            self.use_machine(target)
+        elif machine is state.machine or machine in state.machines:
+            self._show(state)
+        else:
+            self._on_machine(target, machine)
 
     def set_wanted(self, device: str) -> None:
         """Choose the device that is wanted there, empty for none; the device map follows it again."""
@@ -122,14 +130,15 @@ class Machines(Part):
         state = replace(self._state, target=machine.id, wanted=wanted, chosen=(), branches=())
         if machine.id == THIS:
             state = replace(state, this_machine=bare)
-        elif bare not in presets():
+        else:
             others = [known for known in state.machines if known.id != machine.id]
             state = replace(state, machines=(bare, *others)[:_MOST_MACHINES])
         self._show(state)
 
-    def _on_machine(self, path: str, machine: Profile) -> None:
-        self.choose_machine(machine)
-        self._show(replace(self._state, profiles=(path, *self._profiles_but(path))[:_MOST_MACHINES]))
+    def _on_machine(self, named: str, machine: Profile) -> None:
+        with self._desk.together():
+            self.choose_machine(machine)
+            self._show(replace(self._state, profiles=(named, *self._profiles_but(named))[:_MOST_MACHINES]))
 
     def _on_no_machine(self, path: str, error: Exception) -> None:
         self._show(replace(self._state, profiles=self._profiles_but(path)))

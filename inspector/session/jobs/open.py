@@ -17,16 +17,15 @@ from inspector.resources import demo_path
 from inspector.session.document import Document, open_document
 from inspector.session.folder import FolderColumn, FolderRow, FolderState, judge_rows, list_folder
 from inspector.session.jobs.machines import Machines
-from inspector.session.pasted import is_script_name
+from inspector.session.pasted import WHICH_FILE, is_script_name
 from inspector.session.present.failure import CANNOT_OPEN, failure_page, open_failure_page
 from inspector.session.screen import FailurePage
-from inspector.session.state import FOLDER, OPEN, PROBE, State
+from inspector.session.state import ASK, FOLDER, OPEN, PROBE, State
 from inspector.session.targets import target_of
 from inspector.target.profile import Profile
 from inspector.units import cut_text, escape_text
 
 _MOST_RECENT = 8
-_WHICH_FILE = "Which file does this script load?"
 _NO_SCRIPT = "This script cannot be read"
 
 
@@ -74,15 +73,14 @@ class Files(Machines):
     def _on_script(self, script: tuple[str, str]) -> None:
         name, text = script
         if self._ready is not None:
-            self._show(replace(self._state, error_text=text, script_name=name, waiting=None))
-            self._desk.view.show_page("findings")
+            self._show(replace(self._state, error_text=text, script_name=name, waiting=None, page="findings"))
             return
         self._show(replace(self._state, waiting=script))
         if self._state.phase != "opening":
             what = f"{cut_text(escape_text(name), 80)} is a script, and no checkpoint is open"
             remedy = "open the file that it loads: the script is then judged with it"
             error = CheckpointError(what, remedy=remedy)
-            self._desk.view.show_notice(failure_page(error, _WHICH_FILE))
+            self._desk.view.show_notice(failure_page(error, WHICH_FILE))
 
     def _on_no_script(self, error: Exception) -> None:
         self._show(self._state)
@@ -118,6 +116,10 @@ class Files(Machines):
         self._show(replace(self._state, on_disk=stamp, beside=(beside, changes + is_news)))
 
     def _open_file(self, path: str) -> None:
+        """Open a file; what was asked while there was none is answered with it."""
+        asked = self._state.error_text if self._state.phase == "empty" else ""
+        if asked.strip():
+            self._show(replace(self._state.without_job(ASK), waiting=("", asked)))
         self._read(State(path=path))
 
     def _read(self, kept: State) -> None:
@@ -126,6 +128,7 @@ class Files(Machines):
             self._state.without_file(),
             phase="opening",
             path=kept.path,
+            page=kept.page,
             chosen=kept.chosen,
             branches=kept.branches,
             query=kept.query,

@@ -6,6 +6,7 @@ A new field of `Screen` is a function and a row of `AT_ONCE` or `REMEMBERED`, se
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from inspector.containers.collector import collector_paused
@@ -16,7 +17,7 @@ from inspector.diagnose.fitting import MAP_DOES_NOT_FIT, Overflow, overflow_find
 from inspector.diagnose.run import diagnose
 from inspector.errors import CheckpointError, PlanError
 from inspector.model.agents import loader_of
-from inspector.model.findings import SEVERITIES, Finding, Fix
+from inspector.model.findings import SEVERITIES, Finding
 from inspector.model.roles.devices import is_accelerator
 from inspector.model.totals import storage_nbytes_by
 from inspector.records import replace
@@ -37,16 +38,23 @@ from inspector.report.colors import more_colors
 from inspector.report.details import FactGroup, file_facts, written_by
 from inspector.report.outline.nodes import parameters_text
 from inspector.report.overview import Overview, overview_of, with_memory, with_scores
+from inspector.report.query import parse_query
 from inspector.report.words.formats import (
-    before,
     format_label,
-    is_about_machine,
     names_devices,
     nothing_to_map,
 )
 from inspector.report.words.results import as_lines, checked
 from inspector.safety.verdict import SafetyVerdict, judge
-from inspector.session.device_map import DeviceMap, Pairs, choices_for_all, device_rows, map_devices
+from inspector.session.device_map import (
+    DeviceMap,
+    Pairs,
+    choices_for_all,
+    device_rows,
+    is_mappable,
+    landing,
+    map_devices,
+)
 from inspector.session.document import Document
 from inspector.session.export.kinds import RECOVER, offers
 from inspector.session.export.outlook import planned
@@ -54,6 +62,13 @@ from inspector.session.frame import around, frame_of
 from inspector.session.jobs.check import CHECK, check_of
 from inspector.session.pasted import may_be_script
 from inspector.session.present.banner import after_reading, banner, safety_chip
+from inspector.session.present.findings import (
+    ailments,
+    doctor_cards,
+    explanation_card,
+    finding_card,
+    script_card,
+)
 from inspector.session.present.parts import Answers, Parts, Table
 from inspector.session.present.rows import (
     can_go,
@@ -95,7 +110,7 @@ from inspector.session.values.showing import (
     values_page,
 )
 from inspector.snippet.script import comment_lines
-from inspector.snippet.styles.table import offered_styles, render
+from inspector.snippet.styles.table import Style, offered_styles, render
 from inspector.target.call import TagMap
 from inspector.target.memory import Routine, forecast
 from inspector.target.opening import can_map
@@ -105,101 +120,9 @@ from inspector.target.versions import release_of
 from inspector.units import cut_text, escape_text, format_count, format_nbytes
 
 if TYPE_CHECKING:
-    from inspector.diagnose.errors.explanation import Explanation
-    from inspector.doctor.diagnosis import Diagnosis
     from inspector.model.checkpoint import Checkpoint
     from inspector.remap.recover import FileCheck
     from inspector.values.statistics import Scan
-
-
-# The cards of the findings page: findings, the answer to a pasted error, trouble with the machine's GPUs.
-
-_MOST_NODES = 20
-_TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "note": "neutral"}
-_FITS: dict[str, Tone] = {"yes": "bad", "no": "neutral", "unknown": "warning"}
-
-
-def finding_card(finding: Finding, nodes: Mapping[str, int], judged: Judged | None = None) -> FindingRow:
-    """Return the card of a finding; `nodes` are the tree's, by path."""
-    return FindingRow(
-        id=finding.id,
-        tone=_TONES[finding.severity],
-        title=escape_text(finding.title),
-        detail=escape_text(finding.detail),
-        nodes=_nodes(finding.paths, nodes),
-        count=finding.count,
-        fix=finding.fix,
-        lines=_lines(finding.fix, judged),
-    )
-
-
-def explanation_card(
-    explanation: Explanation,
-    nodes: Mapping[str, int],
-    judged: Judged | None = None,
-    ailments: tuple[str, ...] = (),
-) -> FindingRow:
-    """Return the card that answers a pasted error; one about the machine names what ails it."""
-    is_about = is_about_machine(explanation)
-    facts = [
-        ("Your line", explanation.where),
-        ("Why", explanation.cause),
-        ("On the target", "\n".join(ailments) if is_about else ""),
-        ("In this file", explanation.here),
-        ("What to do", explanation.advice),
-    ]
-    if explanation.also:
-        facts.append(("Also in the text", "; ".join(explanation.also)))
-    return FindingRow(
-        id=explanation.finding or explanation.id,
-        tone=_FITS[explanation.fits],
-        title=explanation.title,
-        detail=explanation.quoted,
-        nodes=_nodes(explanation.paths, nodes),
-        fix=explanation.fix,
-        lines=_lines(explanation.fix, judged),
-        facts=tuple((caption, text) for caption, text in facts if text),
-    )
-
-
-def doctor_cards(target: Profile) -> tuple[FindingRow, ...]:
-    """Return the cards about a machine's GPUs; none for a machine that was not probed."""
-    if target.evidence is None:
-        return ()
-    from inspector.doctor.examine import examine  # noqa: PLC0415 - seldom needed
-
-    return tuple(map(_diagnosis_card, examine(target)))
-
-
-def ailments(doctor: tuple[FindingRow, ...]) -> tuple[str, ...]:
-    """Return what the GPU doctor says of a machine; its cards below say more."""
-    return tuple(card.title for card in doctor if card.tone != "neutral")
-
-
-def _diagnosis_card(diagnosis: Diagnosis) -> FindingRow:
-    seen = (("Seen", "\n".join(map(escape_text, diagnosis.evidence))),) if diagnosis.evidence else ()
-    sure = () if diagnosis.certainty == "certain" else (("Certainty", f"{diagnosis.certainty}"),)
-    return FindingRow(
-        id=diagnosis.id,
-        tone=_TONES[diagnosis.severity],
-        title=escape_text(diagnosis.title),
-        detail=escape_text(diagnosis.explanation),
-        facts=(*seen, *sure),
-        steps=tuple(map(escape_text, diagnosis.steps)),
-    )
-
-
-def _lines(fix: Fix | None, judged: Judged | None) -> tuple[tuple[str, str], ...]:
-    if fix is None or judged is None:
-        return ()
-    from inspector.report.remedies import remedies_for  # noqa: PLC0415 - many files need none
-
-    remedies = enumerate(remedies_for(fix, judged))
-    return tuple((before(one.kind, is_first=not number), one.text) for number, one in remedies)
-
-
-def _nodes(paths: tuple[str, ...], nodes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple([nodes[path] for path in paths[:_MOST_NODES] if path in nodes])
 
 
 # What the chosen map puts on devices that are too small: a finding in place of that for the advised map.
@@ -348,11 +271,24 @@ def code_page(document: Document, routes: DeviceMap, target: Profile, style: str
     shown, is_exact = style if style in ids else next(iter(ids), ""), bool(chosen)
     mapping = routes.going if is_exact else routes.moves
     try:
-        text = render(document.checkpoint, style=shown, target=target, mapping=mapping, is_exact=is_exact)
+        text = render(
+            document.checkpoint,
+            style=shown,
+            target=target,
+            mapping=mapping,
+            path=_pasted_path(document.checkpoint, offered[ids.index(shown)] if ids else None),
+            is_exact=is_exact,
+        )
     except PlanError as error:
         text = "".join(f"{line}\n" for line in comment_lines(escape_text(error.what)))
     choices = tuple(Choice(id=one.id, label=one.label) for one in offered)
     return CodePage(styles=choices, style=shown, text=_not_in_code(routes) + text)
+
+
+def _pasted_path(checkpoint: Checkpoint, style: Style | None) -> str:
+    """Return the name of a file, as people paste its path; loaders that are given a folder need all of it."""
+    is_folder = bool(checkpoint.parts) or (style is not None and style.takes_folder)
+    return checkpoint.path if is_folder else PurePath(checkpoint.path).name
 
 
 def _not_in_code(routes: DeviceMap) -> str:
@@ -445,6 +381,7 @@ def marks_of(document: Document, selected: int | None, charts: tuple[Chart, ...]
 # What depends on the target and the map.
 
 _MOST_BRANCH = 80
+_OPEN_WHOLE = "Open the whole checkpoint"
 _EXPORT, _SAVE_INTACT = "Export\u2026", "Save what is intact\u2026"
 Rules = tuple[Rule, ...]
 
@@ -500,7 +437,7 @@ def _colors(document: Document, target: Profile, routes: DeviceMap) -> dict[str,
     return more_colors(document.tree.colors, {*target.devices, *(to for _, to in routes.going)})
 
 
-def _device_rows(
+def _map_rows(
     document: Document, target: Profile, routes: DeviceMap, colors: dict[str, int], no_map: str
 ) -> tuple[DeviceRow, ...]:
     return () if no_map else device_rows(document, target, routes, colors)
@@ -539,9 +476,9 @@ def _branch_rows(rules: Rules) -> tuple[BranchRow, ...]:
     )
 
 
-def _read(document: Document, checked: FileCheck | None, scan: Scan | None) -> tuple[Finding, ...]:
-    """Return what a check of all bytes and a scan of all values found."""
-    return (*(checked.findings if checked is not None else ()), *scan_findings(document, scan))
+def _read(document: Document, checked: FileCheck | None, sampled: Scan | None) -> tuple[Finding, ...]:
+    """Return what a check of all bytes and the values that were read showed."""
+    return (*(checked.findings if checked is not None else ()), *scan_findings(document, sampled))
 
 
 def _finding_rows(
@@ -558,7 +495,10 @@ def _finding_rows(
     others = (finding for finding in fitted if finding.id not in known)
     whole = next((note.values[0] for note in document.checkpoint.notes if note.kind is NoteKind.PART_OF), "")
     cards = (finding_card(finding, nodes, judged) for finding in (*read, *others))
-    return tuple(replace(card, opens=whole) if card.id == PART_OF_CHECKPOINT else card for card in cards)
+    return tuple(
+        replace(card, opens=whole, opening=_OPEN_WHOLE) if card.id == PART_OF_CHECKPOINT else card
+        for card in cards
+    )
 
 
 def _explanation(
@@ -575,12 +515,22 @@ def _explanation(
     if not error_text.strip():
         return None
     if script_name or may_be_script(error_text):
-        from inspector.session.present.scripts import script_card  # noqa: PLC0415 - few windows are asked
-
         return script_card(error_text, script_name, checkpoint, target)
     from inspector.diagnose.errors.explain import explain_error  # noqa: PLC0415 - most windows are never asked
 
     return explanation_card(explain_error(error_text, checkpoint, target), nodes, judged, ailments)
+
+
+def _opens_on(banner: Banner) -> str:
+    """Return the page that suits a verdict: what to do about a red one, else what the file is."""
+    return "findings" if banner.tone == "bad" else "overview"
+
+
+def _findings_sought(state: State) -> tuple[Finding, ...] | None:
+    """Return the findings, if the search asks for what one speaks of: no other search waits for them."""
+    if not parse_query(state.query).needs_findings:
+        return None
+    return (*ask(state, "read"), *ask(state, "fitted"))
 
 
 def _nodes_by_path(document: Document) -> dict[str, int]:
@@ -614,7 +564,9 @@ INPUTS: Table = {
     "order": lambda state: state.flat,
     "checked": check_of,
     "scan": scan_of,
+    "sampled": lambda state: scan_of(state) or state.sampled,
     "scan_sought": scan_sought,
+    "findings_sought": _findings_sought,
     "many_picked": many_picked,
     "changes_beside": lambda state: state.beside[1],
     "map_place": lambda state: state.map_root if state.looks_at_map else 0,
@@ -635,6 +587,7 @@ AT_ONCE: Table = {
     "overview": _overview,
     "values": values_page,
     "check": check_page,
+    "opens_on": _opens_on,
 }
 """Parts that cost little, and are made anew for every screen."""
 
@@ -665,7 +618,10 @@ REMEMBERED: Table = {
     "foretold": _banner,
     "banner": after_reading,
     "colors": _colors,
-    "device_map": _device_rows,
+    "is_mappable": is_mappable,
+    "landing": landing,
+    "map_rows": _map_rows,
+    "device_map": lambda map_rows, is_mappable: map_rows if is_mappable else (),
     "map_choices": choices_for_all,
     "can_export": lambda routes: routes.refusal is None,
     "branches": _branch_rows,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.model.findings import Finding
 from inspector.records import replace
 from inspector.report.colors import device_name
 from inspector.report.details import FactGroup, Lookup, look_up, tensor_facts, value_facts
@@ -21,6 +22,8 @@ MOST_PICKED = 2000
 """So many selected rows are summed up at once."""
 Odd = dict[str, frozenset[int]] | None
 """What a scan found, by the field that asks for it."""
+Sought = tuple[Finding, ...] | None
+"""The findings, where a search asks for what one speaks of."""
 
 
 def scan_sought(state: State) -> Scan | None:
@@ -44,9 +47,11 @@ def searched_rows(document: Document) -> Rows:
     return searchable(document.checkpoint)
 
 
-def matching_rows(document: Document, searched: Rows, odd: Odd, query: str) -> tuple[int, ...] | None:
+def matching_rows(
+    document: Document, searched: Rows, odd: Odd, findings_sought: Sought, query: str
+) -> tuple[int, ...] | None:
     """Return the rows that a search finds; None without a search."""
-    return matching_nodes(parse_query(query), _with_odd(searched, odd), document.tree)
+    return matching_nodes(parse_query(query), _known(searched, odd, findings_sought), document.tree)
 
 
 def flat_list(document: Document, matches: tuple[int, ...] | None, order: Order | None) -> FlatRows | None:
@@ -54,8 +59,13 @@ def flat_list(document: Document, matches: tuple[int, ...] | None, order: Order 
     return None if order is None else flat_rows(document.tree, matches, order)
 
 
-def search_page(
-    document: Document, searched: Rows, odd: Odd, query: str, matches: tuple[int, ...] | None
+def search_page(  # noqa: PLR0917 - all that a search is made with
+    document: Document,
+    searched: Rows,
+    odd: Odd,
+    findings_sought: Sought,
+    query: str,
+    matches: tuple[int, ...] | None,
 ) -> SearchPage | None:
     """Return what a search found in all, or why it found nothing; None without a search."""
     if matches is None:
@@ -65,12 +75,12 @@ def search_page(
         total = total_of(document.tree, matches)
         size = f"{'' if total.is_exact else 'at most '}{format_nbytes(total.nbytes)}" if total.tensors else ""
         return SearchPage(size=size, query=parsed)
-    reason = why_nothing(query, _with_odd(searched, odd))
+    reason = why_nothing(query, _known(searched, odd, findings_sought))
     return SearchPage(size="", query=parsed, why=reason.words, instead=reason.instead)
 
 
-def _with_odd(searched: Rows, odd: Odd) -> Rows:
-    return searched if odd is None else replace(searched, odd=odd)
+def _known(searched: Rows, odd: Odd, findings_sought: Sought) -> Rows:
+    return replace(searched, odd=odd, findings=findings_sought)
 
 
 def lookup_of(document: Document) -> Lookup:

@@ -258,14 +258,14 @@ def sparks_of(document: Document, scan: Scan | None) -> tuple[tuple[int, ...], .
     return tuple(found)
 
 
-def row_marks(document: Document, scan: Scan | None) -> Marks:
-    """Return the rows that something is wrong with: damaged ones, and those with NaN after a scan."""
-    if scan is None:
+def row_marks(document: Document, sampled: Scan | None) -> Marks:
+    """Return the rows that something is wrong with: damaged ones, and those in which NaN was read."""
+    if sampled is None:
         return document.tree.marks
     from inspector.diagnose.findings.values import spoiled  # noqa: PLC0415 - few files are scanned
 
     nodes = document.tree.tensor_nodes
-    found = {nodes[one.row]: one for one in spoiled(document.checkpoint, scan)}
+    found = {nodes[one.row]: one for one in spoiled(document.checkpoint, sampled)}
     words = {node: "NaN" if Oddity.NAN in one.oddities else "Inf" for node, one in found.items() if node >= 0}
     return Marks({**words, **document.tree.marks.words})
 

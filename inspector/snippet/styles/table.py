@@ -30,6 +30,7 @@ class Style:
         has_reason: Tells whether something in the file speaks for it, so that it is offered unasked.
         function: The function there, which takes a `Request` and returns the code.
         has_loader: Tells whether a loader of its own reads the file, which may run what torch would refuse.
+        takes_folder: Whether its loader is given the folder of the file.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Style:
     function: str = "render"
     has_loader: Callable[[Traits], bool] = lambda _: False
     has_reason: Callable[[Traits], bool] = lambda _: True
+    takes_folder: bool = False
 
     def write(self, request: Request) -> str:
         """Return the code."""
@@ -68,6 +70,7 @@ STYLES: tuple[Style, ...] = (
         module=".transformers",
         function="render_adapter",
         has_loader=lambda traits: traits.is_adapter_file,
+        takes_folder=True,
     ),
     Style(
         id="transformers",
@@ -75,6 +78,7 @@ STYLES: tuple[Style, ...] = (
         fits=lambda traits: traits.is_pretrained and traits.has_model,
         module=".transformers",
         has_loader=lambda _: True,
+        takes_folder=True,
     ),
     Style(id="data", label="Batches of data", fits=lambda traits: traits.is_data, module=".data"),
     Style(
@@ -120,6 +124,7 @@ STYLES: tuple[Style, ...] = (
         fits=lambda traits: traits.has_model,
         has_reason=lambda traits: traits.is_pretrained and not traits.has_config,
         module=".accelerate",
+        takes_folder=True,
     ),
     Style(
         id="deepspeed",
@@ -128,6 +133,7 @@ STYLES: tuple[Style, ...] = (
         has_reason=lambda traits: traits.is_deepspeed,
         module=".deepspeed",
         has_loader=lambda traits: traits.is_deepspeed,
+        takes_folder=True,
     ),
     Style(id="save", label="Save the next one", fits=lambda _: True, module=".saving"),
 )
@@ -223,9 +229,12 @@ def _unchecked_code(
 ) -> str:
     """Write the code for a file whose loader runs whatever is named in it."""
     from inspector.snippet.arrays import NPY, NPZ, render_arrays  # noqa: PLC0415 - as above
+    from inspector.snippet.folders import folder_code  # noqa: PLC0415 - as above
     from inspector.snippet.pickled import render_agent, render_pickled  # noqa: PLC0415 - such files are rare
 
     device = _device_of(mapping) or choose_device(target)
+    if checkpoint.parts:
+        return folder_code(checkpoint.format, path, device)
     if checkpoint.format == AGENT:
         return render_agent(checkpoint, path, device)
     if checkpoint.format in {NPY, NPZ}:

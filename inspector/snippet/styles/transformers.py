@@ -9,6 +9,8 @@ has made (`peft/utils/save_and_load.py`).
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 
 from inspector.containers.belonging import INDEX, files_of
 from inspector.containers.sharded import find_index
@@ -21,6 +23,9 @@ from inspector.snippet.traits import has_config, is_adapter_file
 
 _YOURS = "# The model is yours: the base model, with get_peft_model and the configuration of the run."
 _STATES = ("optimizer", "scheduler", "scaler")
+_KINDS = ("model", "optimizer", "scheduler")
+_PREPARED = re.compile(r"(?:pytorch_)?(model|optimizer|scheduler)(?:_([0-9]{1,4}))?\.(?:bin|safetensors)")
+_RANDOM_STATES = re.compile(r"random_states_[0-9]+\.pkl")
 _SAFELY = ('map_location="cpu"', "weights_only=True")
 
 
@@ -99,6 +104,8 @@ def training_code(path: str, device: Device) -> str:
     """Write code that goes on from what a trainer saved."""
     names = files_of(_names(path))
     model = next((name for name in names if not name.endswith(INDEX)), "")
+    if any(_RANDOM_STATES.fullmatch(name) for name in names):
+        return _accelerate_code(path, names)
     script = Script()
     script.need("from pathlib import Path")
     script.paragraph(*device.choice)
@@ -118,6 +125,22 @@ def training_code(path: str, device: Device) -> str:
         *device.move("model"),
         "model.load_state_dict(state_dict)",
         *(f"{kind}.load_state_dict({kind}_state)" for kind, _ in states),
+    )
+    return script.text()
+
+
+def _accelerate_code(path: str, names: Sequence[str]) -> str:
+    """Write the code for what `Accelerator.save_state` saved: it numbers what it was given of each kind."""
+    script = Script(uses_torch=False)
+    script.need("from accelerate import Accelerator")
+    script.paragraph("accelerator = Accelerator()")
+    found = [match for name in names if (match := _PREPARED.match(name)) is not None]
+    ordered = sorted(found, key=lambda match: (_KINDS.index(match[1]), int(match[2] or 0)))
+    objects = list(dict.fromkeys(f"{match[1]}_{match[2]}" if match[2] else match[1] for match in ordered))
+    script.paragraph(
+        "# These are yours, built as they were, and handed over in the order in which they were then.",
+        *call(f"{', '.join(objects)} = accelerator.prepare(", *objects),
+        *call("accelerator.load_state(", literal(path)),
     )
     return script.text()
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QMessageBox, QSpinBox, QToolButton, QWidget
 
 from inspector.gui.dialogs.machine import MachineDialog
 from tests.gui.looking import button
@@ -55,3 +55,14 @@ def test_the_answer_is_taken(dialog, qtbot, monkeypatch):
 def test_the_command_can_be_copied(dialog):
     dialog.findChild(QToolButton).click()
     assert "checkpoint_inspector_probe.py" in QGuiApplication.clipboard().text()
+
+
+def test_only_what_can_be_several_is_counted(dialog):
+    kind = dialog.findChild(QComboBox)
+    count, memory = dialog.findChildren(QSpinBox)
+    assert (count.isEnabled(), memory.text()) == (True, "not known")
+    count.setValue(4)
+    kind.setCurrentText("Apple silicon")
+    assert (count.isEnabled(), count.value()) == (False, 1)
+    kind.setCurrentText("AMD GPU (ROCm)")
+    assert count.isEnabled()

@@ -38,16 +38,17 @@ def test_a_page_added_to_the_table_is_listed_built_when_looked_at_and_fed(make_w
         count=lambda screen: len(screen.charts),
     )
     monkeypatch.setattr(registry, "PAGES", (*PAGES, fake))
-    rows = (*actions.ACTIONS, *actions.page_actions((fake,), first=len(PAGES)))
+    rows = (*actions.ACTIONS, actions.page_actions(registry.PAGES)[-1])
     for module in (actions, main_window):
         monkeypatch.setattr(module, "ACTIONS", rows)
     window = make_window(READY)
     pages = window.workspace.pages
     assert pages.tabText(len(PAGES)) == f"Fake  {len(READY.charts)}"
-    assert pages.tabToolTip(len(PAGES)) == f"Fake (Ctrl+{len(PAGES) + 1})"
+    key = registry.page_keys(registry.PAGES)[-1]
+    assert pages.tabToolTip(len(PAGES)) == f"Fake ({key})"
     assert pages.page("fake") is None
     action = window.actions_by_name["page_fake"]
-    assert (action.text(), action.shortcut()) == ("Fa&ke", QKeySequence(f"Ctrl+{len(PAGES) + 1}"))
+    assert (action.text(), action.shortcut()) == ("Fa&ke", QKeySequence(key))
     action.trigger()
     panel = pages.page("fake")
     assert panel.fed == [READY.title]
@@ -61,9 +62,11 @@ def test_a_page_added_to_the_table_is_listed_built_when_looked_at_and_fed(make_w
 
 @pytest.mark.wide
 def test_every_page_has_an_entry_a_key_and_a_choice_on_the_command_line(window, capsys):
-    for place, page in enumerate(PAGES, start=1):
+    keys = registry.page_keys(PAGES)
+    assert len({*keys}) == len(PAGES)
+    for page, key in zip(PAGES, keys, strict=True):
         action = window.actions_by_name[f"page_{page.id}"]
-        assert action.shortcuts() == [QKeySequence(key) for key in (f"Ctrl+{place}", *page.old_keys)]
+        assert action.shortcuts() == [QKeySequence(each) for each in (key, *page.old_keys)]
         action.trigger()
         assert window.workspace.pages.current_id == page.id
     with pytest.raises(SystemExit):
@@ -75,7 +78,9 @@ def test_every_page_has_an_entry_a_key_and_a_choice_on_the_command_line(window, 
 
 def test_the_tenth_page_has_no_key():
     pages = tuple(replace(PAGES[0], id=str(number)) for number in range(10))
-    assert [row.keys for row in actions.page_actions(pages)][8:] == [("Ctrl+9",), ()]
+    own = (replace(PAGES[0], id="own", key="Ctrl+I"), *pages)
+    assert [row.keys for row in actions.page_actions(own)][9:] == [("Ctrl+9",), ()]
+    assert actions.page_actions(own)[0].keys == ("Ctrl+I",)
 
 
 @pytest.mark.wide
@@ -96,11 +101,35 @@ def test_pages_are_built_when_they_are_looked_at_and_fed_what_they_show(window):
 
 @pytest.mark.wide
 def test_the_number_of_findings_stands_on_their_tab(window):
-    tabs = window.findChild(QTabWidget)
-    place = [page.id for page in PAGES].index("findings")
-    assert tabs.tabText(place) == "Findings  3"
+    tabs, place = window.findChild(QTabWidget), [page.id for page in PAGES].index("findings")
+    notes = sum(row.is_note for row in READY.findings)
+    assert (notes, tabs.tabText(place)) == (1, f"Findings  {len(READY.findings) - notes}")
     window.show_screen(replace(READY, findings=()))
     assert tabs.tabText(place) == "Findings"
+
+
+def test_the_window_turns_to_the_page_of_its_screen_and_tells_of_one_that_is_chosen(window, session):
+    pages = window.workspace.pages
+    window.show_screen(replace(READY, opens_on="findings"))
+    assert pages.current_id == "findings"
+    session.turn_to.assert_not_called()
+    window.show_screen(replace(READY, opens_on="findings", page="code"))
+    assert pages.current_id == "code"
+    pages.setCurrentIndex(0)
+    session.turn_to.assert_called_once_with(PAGES[0].id)
+    window.show_screen(replace(READY, opens_on="a page of another version", page=""))
+    assert pages.current_id == PAGES[0].id
+
+
+def test_the_page_about_the_file_has_a_tab_only_while_it_is_shown(window):
+    pages, place = window.workspace.pages, [page.id for page in PAGES].index("file")
+    assert not pages.isTabVisible(place)
+    window.actions_by_name["page_file"].trigger()
+    assert (pages.isTabVisible(place), pages.current_id) == (True, "file")
+    window.show_page("code")
+    assert (pages.isTabVisible(place), pages.current_id) == (False, "code")
+    window.show_screen(replace(READY, page="file"))
+    assert pages.isTabVisible(place)
 
 
 def test_a_page_that_was_never_looked_at_is_made_in_several_turns(make_window, qtbot, monkeypatch):

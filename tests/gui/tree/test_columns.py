@@ -7,6 +7,7 @@ import pytest
 from inspector.gui.tree.columns import WIDTHS, share, squeezed
 from inspector.gui.tree.model import Column
 from inspector.gui.tree.view import TensorTreeView
+from inspector.report.damage import NO_MARKS, Marks
 from tests.gui import fakes
 
 
@@ -40,7 +41,8 @@ def cut(view: TensorTreeView) -> list[str]:
         f"{column.name}: {view._model.text(node, column)}"
         for node in range(1, len(nodes))
         for column, need in delegate.needs_of([node]).items()
-        if view._model.text(node, column) and need > view.columnWidth(column)
+        if view._model.text(node, column) and not view.isColumnHidden(column)
+        if need > view.columnWidth(column)
     ]
 
 
@@ -51,6 +53,38 @@ def test_no_text_is_cut_where_another_column_has_room(shown):
     narrow = shown(leaves, {("betas",): (0.9, 0.999, 1e-8)}, width=300)
     assert any(text.startswith("SHAPE") for text in cut(narrow))  # that this would have found it
     assert not any(text.startswith(("TYPE", "SIZE")) for text in cut(narrow))
+
+
+def test_values_and_types_leave_before_sizes_are_out_of_sight(shown):
+    leaves = [fakes.Leaf(names=(f"w{i}",), device="cuda:0", shape=(256, 128, 3, 3)) for i in range(4)]
+    view = shown(leaves, {})
+    view.show_scalars({0: "0.125"})
+
+    def gone(width: int) -> list[str]:
+        view.resize(width, 480)
+        columns = [column for column in Column if not view.isColumnHidden(column)]
+        assert sum(map(view.columnWidth, columns)) <= view.viewport().width()
+        return [column.name for column in Column if column not in columns]
+
+    assert [gone(width) for width in (724, 520, 450, 724)] == [[], ["VALUE"], ["TYPE", "VALUE"], []]
+    view.show_marks(Marks({1: "missing"}))
+    assert gone(520) == ["TYPE"]  # what is wrong with a row stands among the values
+    view.show_marks(NO_MARKS)
+    view.resize(450, 480)
+    view.columns.build_menu().actions()[Column.TYPE - 1].trigger()
+    assert not view.isColumnHidden(Column.TYPE)
+    state = view.columns.state()
+    again = shown(leaves, {}, width=450)
+    again.columns.restore(state)
+    assert not again.isColumnHidden(Column.TYPE)  # whose user wanted it
+
+
+def test_what_is_wrong_with_a_row_is_not_cut(shown):
+    leaves = [fakes.Leaf(names=("a", f"w{i}"), device="cuda:0", shape=(256, 128, 3, 3)) for i in range(9)]
+    view = shown(leaves, {})
+    view.show_marks(Marks(dict.fromkeys(range(2, 9), "impossible")))
+    assert view._model.text(1, Column.VALUE) == "7 impossible"
+    assert cut(view) == []
 
 
 def test_short_names_leave_room_for_long_values(shown):

@@ -120,7 +120,7 @@ def test_only_the_matches_are_shown_and_everything_comes_back(view, tree):
 
 def test_rows_are_copied_with_a_title_as_they_stand(view, tree):
     conv, bias = find(tree, "model", "conv1"), find(tree, "model", "bn1")
-    view.setColumnHidden(Column.TYPE, True)
+    view.columns.build_menu().actions()[Column.TYPE - 1].trigger()
     view.header().moveSection(Column.SIZE, 1)
     select(view, bias, conv)
     assert view.rows_as_tsv().splitlines() == [
@@ -219,6 +219,7 @@ def test_a_name_that_the_user_made_wider_stays_so_until_its_handle_is_double_cli
     assert view.columnWidth(Column.NAME) == 500
     view.header().sectionHandleDoubleClicked.emit(Column.SIZE)
     assert view.columnWidth(Column.NAME) == 500
+    view.resize(400, 480)
     view.header().sectionHandleDoubleClicked.emit(Column.NAME)
     assert view.columnWidth(Column.NAME) == 180
     view.header().resizeSection(Column.NAME, 400)
@@ -304,6 +305,7 @@ def test_names_at_forty_levels_are_never_empty(view, theme):
         leaves.append(fakes.Leaf(names=(*way, "norm"), device="cpu", shape=(2,)))
         way = (*way, f"block{level}")
     view.show_tree(fakes.make_tree([*leaves, fakes.Leaf(names=(*way, "end"), device="cpu", shape=(2,))], {}))
+    view.resize(480, 480)
     view.expand_below()
     steps = set()
     for value in (0, view.verticalScrollBar().maximum() // 2, view.verticalScrollBar().maximum()):
@@ -324,7 +326,7 @@ def test_names_at_forty_levels_are_never_empty(view, theme):
 
 def test_indents_take_their_room_from_values_and_types_first(view):
     leaves = [fakes.Leaf(names=("a", "b", "c", "d", "e", "f", "g", "w"), device="cpu", shape=(2, 3))]
-    view.resize(470, 300)
+    view.resize(560, 300)
     view.show_tree(fakes.make_tree([fakes.Leaf(names=("a", "w"), device="cpu", shape=(2, 3))], {}))
     view.show_scalars({0: "0.125"})
     flat = [view.columnWidth(column) for column in Column]

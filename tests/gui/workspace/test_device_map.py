@@ -24,7 +24,7 @@ def bar(qtbot, theme) -> DeviceMapBar:
     bar = DeviceMapBar(theme)
     qtbot.addWidget(bar)
     bar.resize(1256, MAP_HEIGHT)
-    bar.show_rows(ROWS, fakes.COLOURS, choices=("cuda:0", "mps", "cpu"))
+    bar.show_rows(ROWS, fakes.COLOURS)
     bar.show()
     qtbot.waitExposed(bar)
     return bar
@@ -80,7 +80,7 @@ def test_names_are_whole_at_every_width(bar, qtbot):
 
 
 def test_sixteen_devices_stay_in_one_line_and_open_below_it(bar, qtbot):
-    bar.show_rows(MANY, {}, branch_rows(2), choices=("cpu",))
+    bar.show_rows(MANY, {}, branch_rows(2))
     assert bar.height() == MAP_HEIGHT
     seen = len(pills(bar))
     assert 4 <= seen < 16
@@ -107,15 +107,18 @@ def test_sixteen_devices_stay_in_one_line_and_open_below_it(bar, qtbot):
 
 def test_all_are_mapped_at_once(bar, qtbot):
     menu = button(bar, "Map all").menu()
-    menu.aboutToShow.emit()
+    menu.show_choices(("cuda:0", "mps", "cpu"), "")
     said = [action.text().replace("&", "") for action in menu.actions() if action.text()]
     assert said == ["cuda:0", "mps", "cpu", "Where each was saved", "As suggested for the machine"]
-    with qtbot.waitSignal(bar.all_chosen) as chosen:
+    with qtbot.waitSignal(menu.all_chosen) as chosen:
         menu.actions()[1].trigger()
     assert chosen.args == ["mps"]
-    for place, signal in ((4, bar.as_saved_wanted), (5, bar.suggested_wanted)):
+    for place, signal in ((4, menu.as_saved_wanted), (5, menu.suggested_wanted)):
         with qtbot.waitSignal(signal):
             menu.actions()[place].trigger()
+    menu.show_choices((), "No devices are stored here.")
+    (why,) = menu.actions()
+    assert (why.text(), why.isEnabled()) == ("No devices are stored here.", False)
 
 
 def test_a_device_that_the_machine_lacks_is_marked(bar):
@@ -188,12 +191,8 @@ def test_none_takes_no_room_and_many_are_counted(qtbot, theme):
     assert "and 5 more" in [label.text() for label in branches.findChildren(QLabel)]
 
 
-def test_a_line_says_why_there_is_no_map(bar):
-    bar.show_rows((), {}, (), "No devices are stored here: the call decides.")
-    assert not bar.isHidden()
-    assert "the call decides" in shown(bar)
-    assert not pills(bar)
-    assert button(bar, "Map all").isHidden()
+def test_without_a_map_there_is_no_bar(bar):
+    bar.show_rows((), {})
+    assert bar.isHidden()
     bar.show_rows(ROWS, fakes.COLOURS)
-    assert len(pills(bar)) == 3
-    assert "the call decides" not in shown(bar)
+    assert (bar.isHidden(), len(pills(bar))) == (False, 3)

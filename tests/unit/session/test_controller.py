@@ -6,6 +6,7 @@ from inspector.model.findings import Fix
 from inspector.session.controller import Session
 from inspector.session.export.page import ExportWish
 from inspector.session.screen import BranchRow, Loading
+from tests.unit.session.documents import saved_on
 
 ERROR = (
     "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. "
@@ -107,7 +108,6 @@ def test_wishes_about_a_file_that_is_gone_are_none_about_the_next(session, runne
         session.search("layer1")
         session.select(2)
         session.set_mapping("mps", "cpu")
-        session.explain_error("RuntimeError")
         session.remove_branch("*")
         session.show_map(2)
 
@@ -115,6 +115,7 @@ def test_wishes_about_a_file_that_is_gone_are_none_about_the_next(session, runne
     runner.waits = True
     session.open("/b.pth")
     wish_all()
+    session.explain_error("RuntimeError")
     runner.go_on()
     screen = session.screen
     assert (screen.query, screen.selected, screen.error_text) == ("", None, "")
@@ -144,11 +145,49 @@ def test_a_rule_for_a_branch_stands_beside_the_map_until_it_is_removed(opened) -
     assert opened.screen.branches == ()
 
 
-def test_a_style_is_shown_on_its_page(opened, view) -> None:
+def test_a_fix_by_a_copy_maps_and_begins_the_export(opened) -> None:
+    opened.apply_fix(Fix(rule="cuda:0=cuda:5"))
+    assert opened.screen.export is None
+    opened.apply_fix(Fix(rule="cuda:0=cuda:6"), exports=True)
+    assert opened.screen.export is not None
+    assert going(opened)["cuda:0"] == "cuda:6"
+
+
+def test_a_style_is_shown_on_its_page(opened) -> None:
     opened.apply_fix(Fix(style="plain"))
-    view.show_page.assert_called_once_with("code")
+    assert opened.screen.shown_page == "code"
     assert opened.screen.code is not None
     assert opened.screen.code.style == "plain"
+
+
+def test_a_file_opens_on_the_page_that_suits_its_verdict(session, files) -> None:
+    files["/c.pth"] = saved_on("cpu", path="/c.pth")
+    assert session.screen.shown_page == ""
+    session.open("/a.pth")
+    assert (session.screen.banner.tone, session.screen.shown_page) == ("bad", "findings")
+    session.open("/c.pth")
+    assert (session.screen.banner.tone, session.screen.shown_page) == ("good", "overview")
+    session.turn_to("code")
+    session.set_target("cuda")
+    session.reload()
+    assert session.screen.shown_page == "code"
+    session.set_target()
+    session.open("/a.pth")
+    assert session.screen.shown_page == "findings"
+    session.turn_to("memory")
+    session.close()
+    assert session.screen.shown_page == ""
+
+
+def test_a_search_finds_what_a_finding_speaks_of(opened) -> None:
+    opened.search("finding:cuda-unavailable")
+    nodes = opened.screen.tree.tensor_nodes
+    assert opened.screen.matches == (nodes[0], nodes[1])
+    opened.search("finding:cuda-unavailable -layer0")
+    assert opened.screen.matches == (nodes[1],)
+    opened.set_target("2xcuda")
+    assert opened.screen.matches == ()
+    assert opened.screen.search.why == "No finding cuda-unavailable speaks of a tensor."
 
 
 def test_a_pasted_error_is_answered_for_this_file(opened) -> None:
@@ -224,3 +263,38 @@ def test_the_map_follows_the_selected_row(opened) -> None:
     assert opened.screen.selected == 10**6
     opened.open("/b.pth")
     assert opened.screen.module_map.root == 0  # for every file that is opened in this window
+
+
+def test_an_error_is_explained_without_a_file_and_the_file_that_it_names_is_offered(
+    session, runner, tmp_path
+) -> None:
+    path = tmp_path / "a.pth"
+    path.touch()
+    session.explain_error(f'torch.load("a.pth")\n{ERROR}', str(tmp_path))
+    card = session.screen.explanation
+    assert (session.screen.phase, card.id, card.tone) == ("empty", "cuda-unavailable", "warning")
+    assert (card.opens, card.opening) == (str(path), "Open a.pth")
+    assert "Open the file" in dict(card.facts)["To know more"]
+    session.explain_error("")
+    assert (session.screen.explanation, session.screen.error_text) == (None, "")
+    session.explain_error("import torch\ntorch.load('b.pth')\n")
+    assert (session.screen.explanation.title, session.screen.explanation.opens) == (
+        "Which file does this script load?",
+        "",
+    )
+    runner.waits = True
+    session.explain_error(ERROR)
+    assert session.screen.explanation is None  # the answer to another text is none to this
+    runner.go_on()
+    assert session.screen.explanation.id == "cuda-unavailable"
+
+
+def test_what_was_asked_without_a_file_is_answered_with_the_one_that_is_opened(session) -> None:
+    session.explain_error(ERROR)
+    session.open("/a.pth")
+    assert (session.screen.shown_page, session.screen.error_text) == ("findings", ERROR)
+    assert "In this file" in dict(session.screen.explanation.facts)
+    session.close()
+    assert session.screen.explanation is None
+    session.open("/b.pth")
+    assert (session.screen.explanation, session.screen.error_text) == (None, "")

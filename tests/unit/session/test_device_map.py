@@ -3,8 +3,16 @@ from __future__ import annotations
 import pytest
 
 from inspector.errors import PlanError
+from inspector.remap.rules import Rule
 from inspector.session import device_map as mapping
-from inspector.session.device_map import Pairs, choices_for_all, device_rows, map_devices
+from inspector.session.device_map import (
+    Pairs,
+    choices_for_all,
+    device_rows,
+    is_mappable,
+    landing,
+    map_devices,
+)
 from inspector.session.document import Document
 from inspector.session.screen import DeviceRow
 from inspector.target.wish import parse_target
@@ -114,3 +122,46 @@ def test_a_map_that_the_planner_refuses_is_no_exception(monkeypatch: pytest.Monk
     assert device_map.refusal.what == "tensors disagree"
     assert device_map.plan.is_empty
     assert device_map.moves == (("cuda:0", "cpu"),)
+
+
+@pytest.mark.parametrize(
+    ("devices", "target", "chosen", "is_there"),
+    [
+        (("cpu",), "cpu", (), False),
+        (("cpu",), "cpu", (("cpu", "cuda:0"),), True),  # something is mapped
+        (("cpu",), "cuda", (), True),  # something can be
+        (("cuda:0", "cpu"), "cpu", (), True),
+        (("cuda:0",), "cpu", (("cuda:0", "cuda:0"),), True),
+        ((), "cpu", (), False),
+    ],
+)
+def test_a_map_is_there_where_something_is_or_can_be_mapped(devices, target, chosen, is_there) -> None:
+    document, profile = saved_on(*devices), parse_target(target)
+    routes = map_devices(document, profile, chosen)
+    assert is_mappable(profile, routes, "") is is_there
+    assert not is_mappable(profile, routes, "no devices are stored here")
+
+
+def test_where_nothing_is_mapped_all_can_still_be_sent_to_a_gpu() -> None:
+    assert choices_for_all(tuple(rows_of(saved_on("cpu")).values())) == ("cuda:0", "mps", "cpu")
+
+
+def test_each_row_says_where_it_goes() -> None:
+    document = saved_on("cuda:0", "cuda:1", "cpu")
+    shown = {node.device_text for node in document.tree.nodes if node.device_text}
+    assert "cuda:1" in shown
+
+    def texts(*chosen: tuple[str, str], rules: tuple[Rule, ...] = ()) -> list[str]:
+        found = landing(map_devices(document, parse_target("2xcuda"), chosen, rules))
+        assert found is not None
+        return [found.text(node) for node in document.tree.nodes if node.device_text][1:]
+
+    assert landing(map_devices(document, parse_target("2xcuda"), ())) is None
+    to_cpu = texts(("cuda:0", "cpu"), ("cuda:1", "cpu"))
+    assert to_cpu[0] == "cuda:0-1, cpu \u2192 cpu"
+    assert {"cuda:0 \u2192 cpu", "cuda:1 \u2192 cpu", "cpu"} <= set(to_cpu)
+    assert texts(("cuda:1", "cuda:0"))[0] == "cuda:0-1, cpu \u2192 cuda:0, cpu"
+    tensor_path = document.checkpoint.tensors[0].path
+    one = texts(rules=(Rule(path=tensor_path, to="cpu"),))
+    assert "cuda:0 \u2192 cpu" in one
+    assert "\u2192" not in one[0]  # of which nobody knows how many move

@@ -33,8 +33,8 @@ def models(*rows: object, target: Profile = CPU_ONLY, **options: object) -> str:
 def test_safe_file() -> None:
     assert load(checkpoint()) == f"import torch\n\n{LOAD}weights_only=True)\n"
     assert load(checkpoint(), 'map_location="cpu"').endswith(
-        f'{LOAD}map_location="cpu", weights_only=True)\n'
-    )
+        'checkpoint = torch.load(\n    "best.pth",\n    map_location="cpu",\n    weights_only=True,\n)\n'
+    ), "each argument is in sight beside a tree"
 
 
 def test_names_to_allow() -> None:

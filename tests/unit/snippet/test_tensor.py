@@ -25,13 +25,13 @@ def test_one_tensor_is_taken_out_of_what_torch_loads() -> None:
     one = wanted(tensor("model", "a.weight", device="cuda:3"))
     assert why(one) == ""
     code = tensor_code(one, CPU_ONLY)
-    assert 'checkpoint = torch.load("best.pth", map_location="cpu"' in code
+    assert 'checkpoint = torch.load(\n    "best.pth",\n    map_location="cpu",\n' in code
     assert code.endswith("\n\ntensor = checkpoint['model']['a.weight']\n")
 
 
 def test_a_file_that_is_one_tensor_is_loaded_as_it() -> None:
     code = tensor_code(wanted(tensor(), root="tensor"), CPU_ONLY)
-    assert 'tensor = torch.load("best.pth"' in code
+    assert 'tensor = torch.load(\n    "best.pth",\n' in code
     assert "checkpoint" not in code
 
 

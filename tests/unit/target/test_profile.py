@@ -8,17 +8,15 @@ from pathlib import Path
 import pytest
 
 from inspector.errors import ContainerError, PlanError
+from inspector.records import replace
 from inspector.target.evidence import Evidence
 from inspector.target.profile import (
     CPU_ONLY,
-    SIZES,
     Gpu,
     Profile,
-    offered,
-    offered_machine,
     presets,
 )
-from inspector.target.wish import parse_target, parse_wish
+from inspector.target.wish import named_machine, parse_target, parse_wish
 from tests.sweep import table
 
 
@@ -55,25 +53,17 @@ def test_what_a_machine_offers() -> None:
     assert not machine.offers("npu", 0)
 
 
-def test_each_is_what_the_command_line_makes_of_its_id() -> None:
-    labels = dict(offered())
-    assert len(labels) == len(offered()) == len(presets()) + sum(map(len, SIZES.values()))
-    found = {word: offered_machine(word) for word in labels}
-    for word, machine in found.items():
-        made = parse_target(word)
-        assert (machine.id, machine.label, machine.gpus) == (word, labels[word], made.gpus)
-        assert (machine.accelerators, machine.memory_nbytes) == (made.accelerators, made.memory_nbytes)
-    assert labels["cuda@24gb"] == "1 NVIDIA GPU of 24 GB"
-    assert labels["8xcuda@141gb"] == "8 NVIDIA GPUs of 141 GB each"
-    assert labels["cpu@64gb"] == "CPU only, 64 GB of memory"
-    known = {word: machine for word, machine in found.items() if machine is not None}
-    assert [gpu.memory_nbytes for gpu in known["2xcuda@80gb"].gpus] == [80 * 10**9] * 2
-    assert known["mps@32gb"].memory_nbytes == 32 * 10**9
-    assert [known[preset.id] for preset in presets()] == list(presets())
-
-
-def test_what_is_not_offered_is_no_machine() -> None:
-    assert [offered_machine(word) for word in ("this", "cuda@25gb", "cuda@24GB", "")] == [None] * 4
+def test_a_word_is_the_id_of_the_machine_that_it_means() -> None:
+    for word, label in (
+        ("cuda@24gb", "1 NVIDIA GPU of 24 GB"),
+        ("8xcuda@141gb", "8 NVIDIA GPUs of 141 GB each"),
+        ("cpu@64gb", "CPU only, 64 GB of memory"),
+    ):
+        machine = named_machine(word)
+        assert machine == replace(parse_target(word), id=word)
+        assert machine.label == label
+    assert [named_machine(preset.id) for preset in presets()] == list(presets())
+    assert [named_machine(word) for word in ("this", "", "gpu", "/etc/cuda", "cuda.json")] == [None] * 5
 
 
 PROFILES = Path(__file__).parents[2] / "data" / "profiles"

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.builders.archives import archive
-from tests.builders.folders import trainer, two_shards
+from tests.builders.folders import pipeline, trainer, two_shards
 from tests.builders.pickles import call, proto, stream
+from tests.builders.safetensors import model
 
 
 def test_model_in_several_files(tmp_path: Path, cli) -> None:
@@ -63,3 +64,16 @@ def test_copy_of_a_folder_is_a_folder_on_the_device_asked_for(tmp_path: Path, cl
     before, after = (json.loads(cli("show", "--json", path).out)["tensors"] for path in (source, out))
     assert {one["device"] for one in before} == {"cuda:0", "none"}
     assert {one["device"] for one in after} == {"cpu", "none"}
+
+
+def test_one_model_of_a_pipeline_is_exported_by_its_name(tmp_path: Path, cli) -> None:
+    parts = {name: {"model.safetensors": model(w=(2,), b=(3,))} for name in ("unet", "vae")}
+    source, out = pipeline(tmp_path / "p", parts), tmp_path / "vae.safetensors"
+    answer = cli("export", source, "-o", out, "--only", "vae")
+    assert answer.code == 0
+    assert "taken from vae" in answer.out
+    assert [one["path"] for one in json.loads(cli("show", "--json", out).out)["tensors"]] == ["w", "b"]
+    for only in ((), ("--only", "net"), ("--only", "weights")):
+        refused = cli("export", source, "-o", tmp_path / "none.pth", *only)
+        assert (refused.code, (tmp_path / "none.pth").exists()) == (2, False)
+        assert "several models: unet, vae" in refused.err

@@ -15,7 +15,7 @@ ROWS = searchable(
         value("._modules", "._buffers", text="{}"),
     )
 )
-KNOWN = "device:, dtype:, role:, shape:, storage:, path:, is:, size>, params>"
+KNOWN = "device:, dtype:, role:, shape:, storage:, path:, is:, finding:, size>, params>"
 MISTAKES = {
     "devise:cuda": ("devise: is no field of the search: did you mean device:?", "device:cuda"),
     "weight dtpye:bf16": ("dtpye: is no field of the search: did you mean dtype:?", "weight dtype:bf16"),

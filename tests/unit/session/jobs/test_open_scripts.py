@@ -13,14 +13,14 @@ def write(tmp_path, text: str = SCRIPT) -> str:
     return str(path)
 
 
-def test_script_is_followed_with_the_open_file(session, view, tmp_path) -> None:
+def test_script_is_followed_with_the_open_file(session, tmp_path) -> None:
     session.open("/a.pth")
     session.open(write(tmp_path))
     assert session.screen.path == "/a.pth"
     assert session.screen.error_text == SCRIPT
     assert session.screen.explanation.title == "Line 2 fails."
     assert "a/train.py" in session.screen.explanation.patch
-    view.show_page.assert_called_once_with("findings")
+    assert session.screen.shown_page == "findings"
 
 
 def test_it_follows_the_target_and_ends_with_the_text(session, tmp_path) -> None:

@@ -62,3 +62,19 @@ def test_code_that_cannot_be_given_says_why(monkeypatch: pytest.MonkeyPatch) -> 
     document = saved_on("cpu")
     code = code_page(document, map_devices(document, CPU_ONLY, ()), CPU_ONLY, "plain", ())
     assert (code.style, code.styles, code.text) == ("", (), "# no code\\u000afor this\n")
+
+
+def test_the_file_is_named_as_people_paste_it_and_each_argument_is_in_sight() -> None:
+    document = saved_on("cuda:0", path="/a/long/way/to/best.pth")
+    routes = map_devices(document, CPU_ONLY, ())
+    lines = code_page(document, routes, CPU_ONLY, "plain", ()).text.splitlines()
+    place = lines.index('    "best.pth",')
+    assert lines[place - 1 : place + 3] == [
+        "checkpoint = torch.load(",
+        '    "best.pth",',
+        '    map_location="cpu",',
+        "    weights_only=True,",
+    ]
+    folder = code_page(document, routes, CPU_ONLY, "accelerate", ())
+    assert folder.style == "accelerate"
+    assert "/a/long/way/to" in folder.text  # whose loader is given the folder

@@ -68,7 +68,7 @@ def test_a_screen_shows_the_whole_document() -> None:
     assert [row.id for row in screen.findings] == ["cuda-unavailable"]
     assert [row.tone for row in screen.findings] == ["bad"]
     assert screen.code is not None
-    assert 'torch.load("best.pth"' in screen.code.text
+    assert 'torch.load(\n    "best.pth",\n    map_location="cpu",\n' in screen.code.text
     assert screen.file[0].title == "File"
     assert screen.status == (
         "best.pth",

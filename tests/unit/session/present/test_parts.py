@@ -24,8 +24,8 @@ STATE = State(phase="ready", path="/a.pth", document=saved_on("cuda:0", "cpu"))
 
 
 FOLLOWS = (
-    "routes planned_load forecast overview_here fitted foretold banner findings colors device_map "
-    "map_choices can_export charts code"
+    "routes planned_load forecast overview_here fitted foretold banner findings colors map_rows device_map "
+    "is_mappable map_choices landing can_export charts code"
 )
 """What follows the device map."""
 

@@ -14,6 +14,8 @@ from inspector.errors import ValuesError
 from inspector.progress import Progress
 from inspector.resources import demo_path
 from inspector.session.controller import Session
+from inspector.session.present.banner import after_reading
+from inspector.session.present.compose import ask
 from inspector.session.values.page import SliceChoice
 from inspector.session.values.showing import CELLS, PICTURE, SAVE, SCAN, STATISTICS
 from inspector.values.asking import ValueReader
@@ -243,6 +245,28 @@ def test_a_scan_goes_on_while_others_are_selected(session, runner) -> None:
     session.scan_values()
     session.stop_scan()
     assert (session.screen.values.scan.progress, session.screen.sparks) == (None, ())
+
+
+def test_a_tensor_with_nan_that_was_read_alone_marks_its_row_and_is_told(session) -> None:
+    """What one has looked at oneself is known: nobody has to scan all of the file for it."""
+    session.watch_values(True)
+    session.select(node(session, 1))
+    before = session.screen.banner
+    assert session.screen.row_marks.words == {}
+    spoiled = node(session, 0)
+    session.select(spoiled)
+    assert session.screen.row_marks.words == {spoiled: "NaN"}
+    assert session.screen.values.statistics.nan == 1
+    found = session.screen.findings[0]
+    assert (found.id, found.count) == ("nan-or-inf", 1)
+    assert session.screen.banner == after_reading(before, ask(session._state, "read"))
+    assert session.screen.banner.aside.startswith("1 tensor with NaN or infinities.")
+    session.select(node(session, 1))
+    session.select(spoiled)
+    assert session.screen.row_marks.words == {spoiled: "NaN"}
+    assert session.screen.findings[0].count == 1  # however often it is read
+    session.reload()
+    assert session.screen.row_marks.words == {}  # of bytes that may be others
 
 
 def test_an_array_is_saved_whole_or_not_at_all(session, tmp_path: Path) -> None:

@@ -33,7 +33,9 @@ def test_weights_on_gpus() -> None:
         "torch.cuda.set_device(device)\n"
         'dist.init_process_group("nccl")\n\n'
         "checkpoint = torch.load(\n"
-        '    "best.pth", map_location={"cuda:0": device, "cuda:1": device}, weights_only=True\n'
+        '    "best.pth",\n'
+        '    map_location={"cuda:0": device, "cuda:1": device},\n'
+        "    weights_only=True,\n"
         ")\n\n"
         "# The model is yours, built as it was when this file was saved.\n"
         "m.to(device)\n"

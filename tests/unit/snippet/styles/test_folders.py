@@ -18,6 +18,16 @@ def test_index_is_found_in_its_folder(tmp_path: Path) -> None:
     assert index_of(str(tmp_path / "none")) == str(tmp_path / "none") + "/"
 
 
+def test_what_accelerate_saved_is_loaded_by_it_in_its_order(tmp_path: Path) -> None:
+    for name in ("model.safetensors", "model_1.safetensors", "model_10.safetensors", "model_2.safetensors"):
+        (tmp_path / name).touch()
+    for name in ("optimizer.bin", "optimizer_1.bin", "scheduler.bin", "random_states_0.pkl", "sampler.bin"):
+        (tmp_path / name).touch()
+    code = " ".join(training_code(str(tmp_path), CPU).split())
+    assert "( model, model_1, model_2, model_10, optimizer, optimizer_1, scheduler )" in code
+    assert f'accelerator.load_state("{tmp_path}")' in code
+
+
 def test_files_are_loaded_by_what_they_are(tmp_path: Path) -> None:
     code = training_code(str(trainer(tmp_path / "a")), CPU)
     assert 'state_dict = load_file(folder / "model.safetensors")' in code

@@ -26,7 +26,8 @@ def test_rank_0_reads_and_all_are_sent_their_shards() -> None:
         "net_state = {}\n"
         "opt_state = {}\n"
         "if dist.get_rank() == 0:\n"
-        '    checkpoint = torch.load("best.pth", map_location="cpu", weights_only=True)\n'
+        '    checkpoint = torch.load(\n        "best.pth",\n'
+        '        map_location="cpu",\n        weights_only=True,\n    )\n'
         '    state_dict = checkpoint["net"]\n'
         '    consume_prefix_in_state_dict_if_present(state_dict, "module.")\n'
         "    net_state = state_dict\n"

@@ -80,7 +80,7 @@ def test_without_the_class() -> None:
     assert write(lightning("model.a", "model.b", values=(PARAMETERS,)), style="lightning-weights") == (
         "import torch\n"
         "from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present\n\n"
-        'checkpoint = torch.load("last.ckpt", map_location="cpu", weights_only=True)\n\n'
+        'checkpoint = torch.load(\n    "last.ckpt",\n    map_location="cpu",\n    weights_only=True,\n)\n\n'
         'hyper_parameters = checkpoint["hyper_parameters"]  # what the model was created with\n\n'
         "# The model is yours, built as it was when this file was saved.\n"
         'state_dict = checkpoint["state_dict"]\n'

@@ -28,7 +28,7 @@ def test_module_of_classes_is_allowed_by_name() -> None:
         "# Allow them only if that code is yours, or if you trust it.\n"
         "# This takes torch 2.4 or newer.\n"
         "torch.serialization.add_safe_globals([nets.Net, torch.nn.modules.linear.Linear])\n\n"
-        'model = torch.load("net.pt", map_location="cpu", weights_only=True)\n\n'
+        'model = torch.load(\n    "net.pt",\n    map_location="cpu",\n    weights_only=True,\n)\n\n'
         "model.eval()\n"
     )
 
@@ -43,14 +43,14 @@ def test_module() -> None:
         "# weights_only=False: it calls or sets more than a list can safely allow, such as\n"
         "# nets.Net.\n"
         "# Loading it so can run code that is in it: do so only if you trust its source.\n"
-        'model = torch.load("net.pt", map_location="cpu", weights_only=False)\n\n'
+        'model = torch.load(\n    "net.pt",\n    map_location="cpu",\n    weights_only=False,\n)\n\n'
         "model.eval()\n"
     )
 
 
 def test_module_is_put_on_the_device() -> None:
     text = module(NET, target=THIS)
-    assert 'model = torch.load("net.pt", map_location={"cuda:0": device}, weights_only=True)\n' in text
+    assert 'model = torch.load(\n    "net.pt",\n    map_location={"cuda:0": device},\n' in text
     assert text.index("device = ") < text.index("torch.load(")
     nested = checkpoint(WEIGHT, root="module", names=("nets.Net", WITH_OWN_DEVICE))
     assert 'map_location="cpu"' in module(nested, target=THIS)
@@ -104,7 +104,7 @@ def test_weights_of_a_module() -> None:
         "# Allow them only if that code is yours, or if you trust it.\n"
         "# This takes torch 2.4 or newer.\n"
         "torch.serialization.add_safe_globals([nets.Net, torch.nn.modules.linear.Linear])\n\n"
-        'saved = torch.load("net.pt", map_location="cpu", weights_only=True)\n\n'
+        'saved = torch.load(\n    "net.pt",\n    map_location="cpu",\n    weights_only=True,\n)\n\n'
         "# The model is yours, built by your current code: only its weights come from the file.\n"
         'model.to("cuda:0")\nmodel.load_state_dict(saved.state_dict())\n'
     )

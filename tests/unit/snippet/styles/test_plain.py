@@ -27,7 +27,7 @@ AVERAGES = (
 def test_demo_on_the_cpu() -> None:
     assert plain(open_checkpoint(str(demo_path())), CPU_ONLY) == (
         "import copy\n\nimport torch\n\n"
-        'checkpoint = torch.load("demo.pth", map_location="cpu", weights_only=True)\n\n'
+        'checkpoint = torch.load(\n    "demo.pth",\n    map_location="cpu",\n    weights_only=True,\n)\n\n'
         "# The model is yours, built as it was when this file was saved.\n"
         f'model.load_state_dict(checkpoint["model"])\n{AVERAGES}'
     )
@@ -36,7 +36,7 @@ def test_demo_on_the_cpu() -> None:
 def test_demo_on_one_gpu() -> None:
     assert plain(open_checkpoint(str(demo_path())), parse_target("cuda")) == (
         "import copy\n\nimport torch\n\n"
-        'checkpoint = torch.load("demo.pth", map_location="cpu", weights_only=True)\n\n'
+        'checkpoint = torch.load(\n    "demo.pth",\n    map_location="cpu",\n    weights_only=True,\n)\n\n'
         "# The model is yours, built as it was when this file was saved.\n"
         f'model.to("cuda:0")\nmodel.load_state_dict(checkpoint["model"])\n{AVERAGES}'
     )

@@ -27,7 +27,7 @@ def run(*rows: object, values: tuple[object, ...] = (), count: int = 1) -> Check
 def test_demo_on_one_gpu() -> None:
     assert resume(open_checkpoint(str(demo_path())), parse_target("cuda")) == (
         "import copy\n\nimport torch\n\n"
-        'checkpoint = torch.load("demo.pth", map_location="cpu", weights_only=True)\n\n'
+        'checkpoint = torch.load(\n    "demo.pth",\n    map_location="cpu",\n    weights_only=True,\n)\n\n'
         "# The model is yours, built as it was when this file was saved.\n"
         'model.to("cuda:0")\n'
         'model.load_state_dict(checkpoint["model"])\n'
