@@ -115,9 +115,8 @@ def write_files(folder: Path, probe: dict[str, Any]) -> dict[str, Path]:
 # ------------------------------------------------------------------ pictures in words
 
 
-OF_ROOM = ("ScrollLeftButton", "ScrollRightButton", "qt_scrollarea_vcontainer")
-"""Shown by Qt where tabs or texts find no room: a window that was never on a screen has none for tabs, and a
-bar beside texts that wrap stays once it is there, since it is what makes them longer than their room."""
+ROOM_FOR_TABS = ("ScrollLeftButton", "ScrollRightButton")
+"""Shown by Qt where tabs find no room, and a window that was never on a screen has none."""
 
 
 def picture_of(window: MainWindow) -> list[str]:
@@ -142,7 +141,7 @@ def widgets_of(widget: QWidget, depth: int) -> Iterator[str]:
     for child in widget.children():
         if not isinstance(child, QWidget) or child.isHidden() or child.isWindow():
             continue
-        if child.objectName() in OF_ROOM:
+        if child.objectName() in ROOM_FOR_TABS:
             continue
         said = " ".join(map(str, said_by(child)))
         named = (type(child).__name__, child.objectName(), child.accessibleName(), child.toolTip())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from inspector.gui.tasks import Turns
@@ -41,6 +42,23 @@ class WholeArea(QScrollArea):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
+
+    @override
+    def resizeEvent(self, arg__1: QResizeEvent) -> None:
+        self._judge_room()
+        super().resizeEvent(arg__1)
+
+    @override
+    def eventFilter(self, arg__1: QObject, arg__2: QEvent) -> bool:
+        if arg__2.type() == QEvent.Type.LayoutRequest:
+            self._judge_room()
+        return super().eventFilter(arg__1, arg__2)
+
+    def _judge_room(self) -> None:
+        """Have no bar where all has room without one: texts wrap beside a bar, and would need it for that."""
+        fits = self.heightForWidth(self.width()) <= self.height()
+        policies = Qt.ScrollBarPolicy
+        self.setVerticalScrollBarPolicy(policies.ScrollBarAlwaysOff if fits else policies.ScrollBarAsNeeded)
 
     @override
     def sizeHint(self) -> QSize:

@@ -334,7 +334,10 @@ class ExportDialog(QDialog):
             self.hide()
         elif page != old:
             self._show_stage(page, old)
+            was_hidden = not self.isVisible()
             self.open()
+            if was_hidden:
+                self._fit()  # again: texts that came while it was hidden had not been measured
 
     def _show_stage(self, page: ExportPage, old: ExportPage | None) -> None:
         told = page.result or page.failure
