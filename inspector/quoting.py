@@ -41,7 +41,10 @@ def shell_word(text: str, *, windows: bool = IS_WINDOWS) -> str:
         return _windows_word(text)
     from shlex import quote  # noqa: PLC0415 - on the way to the window, which quotes nothing
 
-    return quote(text) if text.isprintable() else f"$'{''.join(map(_octal, os.fsencode(text)))}'"
+    if not text.isprintable():
+        return f"$'{''.join(map(_octal, os.fsencode(text)))}'"
+    word = quote(text)
+    return f"'{word}'" if word.startswith("=") else word  # to zsh, `=ls` is where the program ls is
 
 
 def file_word(path: str, *, windows: bool = IS_WINDOWS) -> str:

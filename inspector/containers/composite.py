@@ -222,7 +222,7 @@ class SpeechBrain(Composite):
     name = "speechbrain"
     what = "a checkpoint of SpeechBrain"
     loader = "speechbrain.utils.checkpoints.Checkpointer.load_checkpoint"
-    device_from = "Checkpointer.load_checkpoint puts each where its object is"
+    device_from = "the object that each is loaded into decides"
     mark = "CKPT.yaml"
 
     @override

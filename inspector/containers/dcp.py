@@ -24,7 +24,7 @@ from inspector.containers.dcp_metadata import (
     parse_metadata,
 )
 from inspector.containers.element_types import ITEMSIZES
-from inspector.containers.folder import Folder, leads_out
+from inspector.containers.folder import Folder, leads_out, run_beside
 from inspector.containers.gathered import ZSTD, tile
 from inspector.containers.notes import AMBIGUOUS, Note, NoteKind, are_files, listed, shown
 from inspector.containers.packed import inflated_part, inflated_start
@@ -611,7 +611,12 @@ class Dcp(Format):
 
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
-        return read_dcp(cast("Folder", source), limits, progress)
+        folder = cast("Folder", source)
+        found = read_dcp(folder, limits, progress)
+        tops = (name.partition("/") for name in (*folder.sizes, *folder.outside))
+        for below in dict.fromkeys(["", *(top + mark for top, mark, _ in tops if mark)]):
+            run_beside(folder, (), below, limits, progress)  # such as what Lightning keeps in meta.pt
+        return found
 
 
 class Distcp(Format):

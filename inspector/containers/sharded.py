@@ -7,14 +7,16 @@ in them, so the files count, and the index is compared with them.
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, cast
 
 from inspector.containers.base import Cannot, Format
+from inspector.containers.belonging import ARGUMENTS
 from inspector.containers.container import Container
-from inspector.containers.folder import Folder, leads_out
+from inspector.containers.folder import Folder, leads_out, run_beside
 from inspector.containers.joined import Member, join
 from inspector.containers.notes import Note, NoteKind, are_files, listed, shown
 from inspector.containers.small_json import Members, read_json
@@ -240,4 +242,10 @@ class Sharded(Format):
     @override
     def read(self, source: Source, limits: Limits, progress: Progress) -> Container:
         folder = cast("Folder", source)
-        return read_index(folder, folder.entry or find_index(folder.sizes) or "", limits, progress)
+        if folder.entry:
+            return read_index(folder, folder.entry, limits, progress)
+        # Such as the weights that `from_pretrained(use_safetensors=False)` takes.
+        found = read_index(folder, find_index(folder.sizes) or "", limits, progress)
+        read = {os.path.relpath(part.path, folder.root) for part in found.parts}
+        run_beside(folder, {*read, ARGUMENTS}, "", limits, progress)
+        return found

@@ -132,7 +132,7 @@ class _Walk:
                     self._progress.advance()
                     if entry.name.startswith("."):
                         continue
-                    if not entry.is_dir():
+                    if not _is_dir(entry):
                         files.append(entry.name)
                     elif not entry.is_symlink():
                         folders.append(entry.name)
@@ -142,6 +142,13 @@ class _Walk:
         folders.sort(key=in_order)
         join = os.path.join  # paths stay texts, as they were given
         return [join(path, name) for name in files], [join(path, name) for name in folders], problem
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself, which is told as a file that cannot be read
+        return False
 
 
 def _file(path: str) -> Found | None:

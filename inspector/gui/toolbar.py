@@ -14,7 +14,7 @@ from inspector.gui.theme.theme import Theme
 from inspector.gui.tree.search_box import SearchBox
 from inspector.gui.widgets.boxes import row
 from inspector.gui.widgets.controls import CalmComboBox
-from inspector.gui.widgets.labels import bare_text, blocked, describe, plain_label
+from inspector.gui.widgets.labels import bare_text, blocked, describe, plain_label, plain_tooltip
 from inspector.overriding import override
 
 if TYPE_CHECKING:
@@ -75,11 +75,12 @@ class ChoiceBox(CalmComboBox):
                 self.clear()
                 for choice in choices:
                     self.addItem(choice.label)
-                    self.setItemData(self.count() - 1, choice.tooltip, Qt.ItemDataRole.ToolTipRole)
+                    tip = plain_tooltip(choice.tooltip)
+                    self.setItemData(self.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
             self._current = ids.index(current) if current in ids else -1
             self.setCurrentIndex(self._current)
-        tooltip = self.currentData(Qt.ItemDataRole.ToolTipRole)
-        describe(self, f"{self.currentText()}\n{tooltip}" if tooltip else self.currentText())
+        told = choices[self._current].tooltip if self._current >= 0 else ""
+        describe(self, f"{self.currentText()}\n{told}" if told else self.currentText())
 
     def _on_activated(self, place: int) -> None:
         with blocked(self):

@@ -232,9 +232,9 @@ class Checkpoint:
         return self.tensors[rows[0]] if len(rows) == 1 else None
 
     def _rows(self, path: object) -> list[int]:
-        if not isinstance(path, str) or not path:
+        if not isinstance(path, str):
             return []
-        return self._by_path.get(path) or self._by_name.get(path) or self._by_end(path)
+        return self._by_path.get(path) or self._by_name.get(path) or (self._by_end(path) if path else [])
 
     def _by_end(self, path: str) -> list[int]:
         """Return the tensors whose last steps these are."""

@@ -219,9 +219,9 @@ def content_of(source: Readable) -> tuple[str, bytes | None]:
     if path is not None:
         return path, None
     data = source.read()
-    if not isinstance(data, bytes):
-        raise TypeError("the file is open as text: open it with mode 'rb'")
-    return IN_MEMORY, data
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"reading the file gave {type(data).__name__}, not bytes: open it with mode 'rb'")
+    return IN_MEMORY, bytes(data)
 
 
 def _path_behind(file: BinaryIO) -> str | None:

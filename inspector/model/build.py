@@ -10,7 +10,7 @@ from math import prod
 from inspector.containers.collector import collector_paused
 from inspector.containers.container import CodeDevice, Container
 from inspector.containers.formats import format_of
-from inspector.containers.notes import Note, NoteKind
+from inspector.containers.notes import Note, NoteKind, listed
 from inspector.containers.opening import read_container
 from inspector.containers.source import Source
 from inspector.containers.unread import OPENER
@@ -158,8 +158,8 @@ def build_checkpoint(
 
         others = read_models_beside(container.path, limits, progress)
     data = container.object_data
-    safety = _safety(container, found, work) if container.programs else None
     inside, imported_inside = _inside(found, data, limits, progress)
+    safety = _safety(container, found, work, imported_inside) if container.programs else None
     embedded = tuple(path for path, value in found.embedded if holds_checkpoint(value, data))
     kind, module_class = _kind_of_root(container.root), _module_class(container.root)
     tuples = tuple(found.places[id(holder)] for holder in found.holders if isinstance(holder, tuple))
@@ -294,7 +294,7 @@ def _optimizer_row(draft: OptimizerDraft, names: Names) -> Optimizer:
 # --- the rest -----------------------------------------------------------------------------------------------
 
 
-def _safety(container: Container, found: Found, work: Work) -> Safety:
+def _safety(container: Container, found: Found, work: Work, imported_inside: list[tuple[str, str]]) -> Safety:
     stream = container.stream
     safety = describe_safety(
         container.programs,
@@ -308,7 +308,11 @@ def _safety(container: Container, found: Found, work: Work) -> Safety:
         places=_places(found) if any(program.stream.calls for program in container.programs) else None,
     )
     within = read_within(container, work.look) if format_of(container.format).unchecked else ()
-    return replace(safety, read_within=within) if within else safety
+    closed = tuple(dict.fromkeys(path for path, name in imported_inside if not name))
+    unread = (f"checkpoints in its bytes ({listed(closed)})",) if closed else ()
+    return (
+        replace(safety, read_within=within, unread=(*safety.unread, *unread)) if within or unread else safety
+    )
 
 
 def _inside(

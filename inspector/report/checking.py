@@ -174,7 +174,10 @@ def check_page(check: Check, *, is_full: bool = False) -> Page:
 
 
 def concise_line(check: Check) -> str:
-    """Return the answer in a line: whether the file loads and is safe, and what makes it load or why not."""
+    """Return the answer in a line: whether the file loads and is safe, and what makes it load or why not.
+
+    The first colon with a blank behind it ends the path.
+    """
     target, load = check.target, check.load
     where = "this machine" if target.id == "this" else target.wanted or target.id
     does = "YES" if check.is_good else "NO"
@@ -188,7 +191,8 @@ def concise_line(check: Check) -> str:
             call.removeprefix(load_text(check.checkpoint.path)[:-1]).removeprefix(", ").removesuffix(")")
         )
         why = argument or _loading(check).why
-    return escape_text(f"{check.checkpoint.path}: {does} on {where}{f': {why}' if why else ''}")
+    path = check.checkpoint.path.replace(": ", r"\u003a ")
+    return escape_text(f"{path}: {does} on {where}{f': {why}' if why else ''}")
 
 
 def _asked(check: Check) -> Iterator[Iterable[Block]]:

@@ -45,7 +45,7 @@ class ModelFacts:
         packed: How many matrices are packed into integers, which have more parameters than can be counted.
         floats: How many numbers a cast would change, buffers included.
         others_nbytes: What a cast leaves as it is.
-        tied: Names that share their bytes with the name beside them.
+        tied: Names that share their bytes with the name beside them; a part of it is called one.
         frozen: Names of parameters that are not trained, and why that is known.
         sizes: The numbers of elements of all parameters, by name.
     """
@@ -178,7 +178,8 @@ class _Draft:
         if gone:
             size, nbytes = size - round(size * min(gone / row.nbytes, 1)), max(nbytes - gone, 0)
         if is_parameter and gone and not size and other.path.startswith(f"{self.path}/" if self.path else ""):
-            self.tied.append((name, self._name_of(other)))
+            is_part = elements_of(row) < elements_of(other)
+            self.tied.append((name, f"{'a part of ' if is_part else ''}{self._name_of(other)}"))
         self.weights.append(Weight(name, row.shape, size if is_parameter or packs else 0, is_parameter))
         if ((is_parameter and not is_whole(row.dtype)) or row.dtype in FLOATS) and not packs:
             self.floats += size

@@ -134,11 +134,8 @@ def _title(checkpoint: Checkpoint, contents: Contents) -> str:
     if not models:
         return _title_without_model(checkpoint)
     count = sum(model.parameters for model in models)
-    size = (
-        f"{format_quantity(count)} parameters{' in this part' if _is_part(checkpoint) else ''}"
-        if count
-        else ""
-    )
+    called = f"parameter{'s' if count > 1 else ''}{' in this part' if _is_part(checkpoint) else ''}"
+    size = f"{format_quantity(count)} {called}" if count else ""
     if len(models) > 1:
         what = format_count(len(models), "model")
     else:
@@ -147,7 +144,13 @@ def _title(checkpoint: Checkpoint, contents: Contents) -> str:
 
 
 def _is_part(checkpoint: Checkpoint) -> bool:
-    return any(note.kind is NoteKind.PART_OF for note in checkpoint.notes)
+    """Return whether a file is one of several, also where the others are not beside it."""
+    is_noted = any(note.kind is NoteKind.PART_OF for note in checkpoint.notes)
+    return is_noted or (_PART.search(checkpoint.path) is not None and not checkpoint.parts)
+
+
+_PART = re.compile(r"-[0-9]{5}-of-(?!00001)[0-9]{5}\.[a-z]+$")
+"""What libraries call one of several files of a model."""
 
 
 def _title_without_model(checkpoint: Checkpoint) -> str:

@@ -64,6 +64,8 @@ def _places(named: list[str], folders: list[str], known: list[str]) -> Iterator[
 
 
 def _is_there(path: str) -> bool:
+    if path[:2].replace("\\", "/") == "//":  # another machine: to look there, Windows sends it who asks
+        return False
     try:
         return os.path.isfile(path)  # noqa: PTH113 - a path that cannot be is no error here
     except ValueError:

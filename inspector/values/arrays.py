@@ -247,8 +247,12 @@ def _read_box(view: View, taken: Sequence[range], storage: StorageBytes, progres
     """Return the codes of some elements, in the order of the tensor's dimensions."""
     shape = [len(one) for one in taken]
     kind = codes_of(b"", view.dtype).dtype
+    try:
+        nothing = np.empty(shape if not prod(shape) else [0] * len(shape), kind)
+    except ValueError:  # by its dimensions, or by what stands beside a 0
+        raise ValuesError("NumPy has no array of its shape") from None
     if not prod(shape):
-        return np.empty(shape, kind)
+        return nothing
     strides = zip(taken, view.stride, strict=True)
     axes = [_Axis(number, len(one), one.step * step) for number, (one, step) in enumerate(strides)]
     moving = sorted((axis for axis in axes if axis.size > 1 and axis.step), key=lambda axis: -axis.step)

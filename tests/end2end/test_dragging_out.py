@@ -12,7 +12,7 @@ from tests.end2end.screen import wait_until
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
-_FIRST_ROW = 205  # below the corner of the window
+_FIRST_ROW = 150  # below the corner of the window
 
 
 def test_a_row_becomes_a_file_in_the_folder(screen, program, tmp_path, folder, file_manager):

@@ -692,3 +692,13 @@ def test_a_page_shows_what_it_asked_for_while_it_was_made(window, session, qtbot
     window.show_page("map")
     tabs = window.findChild(PageTabs)
     qtbot.waitUntil(lambda: any(part.is_drawn for part in tabs.findChildren(MapPart)))
+
+
+def test_what_a_list_says_of_a_machine_is_plain_text(make_window):
+    """The path of a Python may look like markup, which Qt would follow to a picture."""
+    choice = Choice(id="py", label="node 7", tooltip='<img src="//host/x">')
+    window = make_window(replace(READY, targets=(*READY.targets, choice), target="py"))
+    box = window.top_bar._targets
+    tips = (box.itemData(box.count() - 1, Qt.ItemDataRole.ToolTipRole), box.toolTip())
+    assert all("&lt;img" in tip and "<img" not in tip for tip in tips)
+    assert box.accessibleDescription() == 'node 7\n<img src="//host/x">'

@@ -27,7 +27,7 @@ from inspector.gui.widgets.controls import (
     number_field,
     show_notice,
 )
-from inspector.gui.widgets.labels import blocked, describe, named, plain_label
+from inspector.gui.widgets.labels import blocked, describe, named, plain_label, plain_tooltip
 from inspector.gui.widgets.path_text import start_folder
 from inspector.overriding import override
 from inspector.resources import PROBE, resource_path
@@ -222,7 +222,7 @@ class PythonsDialog(QDialog):
 def _item(row: PythonRow) -> QListWidgetItem:
     now = "   (in use)" if row.is_chosen else ""
     item = QListWidgetItem(f"{row.title}{now}\n{row.detail}")
-    item.setToolTip(row.title)
+    item.setToolTip(plain_tooltip(row.title))
     item.setSizeHint(QSize(0, _ROW_HEIGHT))
     if not row.is_usable:
         item.setFlags(Qt.ItemFlag.NoItemFlags)

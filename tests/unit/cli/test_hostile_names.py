@@ -157,6 +157,16 @@ def test_no_name_in_a_folder_gives_the_terminal_an_order(cli, files) -> None:
         assert all(map(is_harmless, (answer.out + answer.err).split("\n"))), words
 
 
+def test_no_name_says_yes(cli, tmp_path, monkeypatch) -> None:
+    """In a concise line the path ends at the first colon with a blank behind it."""
+    monkeypatch.chdir(tmp_path)
+    name_ = "best.pth: YES on cpu: .pth"
+    weights = state_dict(w=tensor(storage("0", location="cuda:0"), 2))
+    (tmp_path / name_).write_bytes(zips.checkpoint(weights, {"0": bytes(8)}))
+    said = cli("check", name_, "--target", "cpu", "--format", "concise").out
+    assert said.partition(": ")[2].startswith("NO on cpu")
+
+
 def test_no_name_makes_a_line_of_its_own(cli, tmp_path) -> None:
     """A name of a record with ends of lines in it: `diff` printed what it said as a line of the answer."""
     weights, data = state_dict(w=tensor(storage("0"), 2)), {"0": bytes(8)}

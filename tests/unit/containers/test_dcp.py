@@ -149,6 +149,15 @@ def test_values_bring_their_programs_and_tensors(tmp_path: Path) -> None:
     assert list(found.storage_ids) == ["a:0", "b:0"]
 
 
+@pytest.mark.parametrize("name", ["meta.pt", "extra/meta.pt"])
+def test_pickles_beside_the_parts_count(name: str, tmp_path: Path) -> None:
+    """Lightning loads its `meta.pt` with the folder, which hides it from who walks folders."""
+    folder = Saved().write(tmp_path / "a")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(stream(proto(), call("os.system", text("id"))))
+    assert judge(open_checkpoint(str(folder))).verdict == "dangerous"
+
+
 def test_missing_and_short_files_are_named(tmp_path: Path) -> None:
     folder = two_ranks().write(tmp_path / "a")
     (folder / "__0_0.distcp").unlink()

@@ -14,9 +14,11 @@ from inspector.errors import CheckpointError, DamagedError
 from inspector.model.build import build_checkpoint, open_checkpoint
 from inspector.safety.verdict import judge
 from tests.builders.archives import archive
+from tests.builders.exports import saved
 from tests.builders.folders import WEIGHTS, shard, sharded, trainer, two_shards
 from tests.builders.pickles import call, dict_, list_, number, proto, storage, stream, tensor, text
 from tests.builders.safetensors import model
+from tests.builders.scripts import evil
 from tests.builders.zips import checkpoint
 
 ONE, TWO = (f"pytorch_model-0000{number}-of-00002.bin" for number in (1, 2))
@@ -60,6 +62,15 @@ def test_shards_may_be_safetensors(tmp_path: Path) -> None:
         ("b", "none", "1:0"),
     ]
     assert (rows.notes, rows.safety) == ((), None)
+
+
+def test_weights_beside_the_shards_count_for_the_folder_and_not_for_its_index(tmp_path: Path) -> None:
+    """Harmless shards of safetensors, and what `from_pretrained(use_safetensors=False)` would unpickle."""
+    places = {"a": "m-00001-of-00001.safetensors"}
+    index = sharded(tmp_path, {places["a"]: model(a=(2,))}, places, ending="safetensors")
+    (tmp_path / "pytorch_model.bin").write_bytes(saved(evil(), "0"))
+    assert judge(open_checkpoint(str(index.parent))).verdict == "dangerous"
+    assert judge(open_checkpoint(str(index))).verdict == "weights-only"
 
 
 def test_every_disagreement_is_named(tmp_path: Path) -> None:

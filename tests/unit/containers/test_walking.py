@@ -92,6 +92,15 @@ def test_links_are_files_and_no_ways(tmp_path: Path) -> None:
     assert [bool(one.problem) for one in found] == [False, True, False]
 
 
+def test_a_link_that_leads_to_itself_hides_nothing_beside_it(tmp_path: Path) -> None:
+    _write(tmp_path, "a.pth", "z.pth")
+    for name in ("loop.pth", "loop"):
+        (tmp_path / name).symlink_to(name)
+    rows = list(checkpoints_in(str(tmp_path)))
+    assert [Path(row.path).name for row in rows] == ["a.pth", "loop.pth", "z.pth"]
+    assert [bool(row.problem) for row in rows] == [False, True, False]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
 def test_a_folder_that_may_not_be_listed_is_a_row_with_the_reason(tmp_path: Path) -> None:
     _write(tmp_path, "closed/a.pth", "open/b.pth")

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -223,6 +224,15 @@ def test_what_is_repeated_beyond_measure_is_refused(tmp_path, monkeypatch) -> No
     with pytest.raises(inspector.ValuesError, match=r"repeat 1 of the storage: w \(read a part of it"):
         one.numpy()
     assert one[:3].tolist() == [5, 5, 5]
+
+
+@pytest.mark.parametrize("sizes", [(0, 1 << 62), (1,) * 65])
+def test_what_makes_no_array_of_numpy_is_refused(tmp_path, sizes) -> None:
+    data = safetensors({"w": row("F32", sizes, (0, 4 * prod(sizes)))}, bytes(4 * prod(sizes)))
+    one = inspector.open(data)["w"]
+    for read in (one.numpy, lambda: one[:1]):
+        with pytest.raises(inspector.ValuesError, match="NumPy has no array of its shape: w"):
+            read()
 
 
 # --- what is not there --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from inspector.snippet.styles.table import render
 from inspector.target.profile import CPU_ONLY
 from inspector.target.simulate import judge_load
 from tests.builders.exports import saved
-from tests.builders.pickles import call, dict_, proto, storage, stream, tensor, text
+from tests.builders.pickles import call, dict_, op, proto, storage, stream, tensor, text
 from tests.builders.scripts import evil
 from tests.builders.zips import Record, build_zip
 
@@ -100,6 +101,30 @@ def test_what_bytes_run_when_they_are_opened_counts_for_the_verdict(inner: str) 
     found = build_checkpoint(read_container(BytesSource(files["zip"], "a.pth")))
     assert judge_load(found, CPU_ONLY).failure is None  # torch.load opens no bytes
     assert "runs nothing" in render(found, style="plain", target=CPU_ONLY)
+
+
+@pytest.mark.parametrize("depth", [2, 40])
+def test_files_within_files_within_bytes_count(depth: int) -> None:
+    payload = saved(evil(), "0")
+    for _ in range(depth):
+        raw = op("BINBYTES", struct.pack("<I", len(payload)) + payload)
+        payload = saved(dict_((text("torch"), raw)), "0")
+    found = build_checkpoint(read_container(BytesSource(payload, "a.pth")))
+    assert judge(found).verdict == "dangerous"
+    assert found.imported_inside[0][0] == "torch"
+
+
+@pytest.mark.parametrize("limit", ["_MOST_FILES", "_MOST_NAMES", "_MOST_NBYTES"])
+def test_what_is_not_looked_at_is_not_said_to_be_safe(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where all that was looked at is harmless: the danger stands behind it."""
+    harmless = data_of(file("cpu"))
+    data = saved(dict_(*((text(f"k{number}"), harmless) for number in range(3)), (text("z"), harmless)), "0")
+    read = read_container(BytesSource(data, "a.pth"))
+    assert judge(build_checkpoint(read)).verdict == "weights-only"
+    monkeypatch.setattr(inside, limit, 1)
+    safety = judge(build_checkpoint(read))
+    assert safety.verdict == "unknown"
+    assert "checkpoints in its bytes" in safety.reasons[0]
 
 
 def test_harmless_bytes_change_no_verdict() -> None:

@@ -51,6 +51,13 @@ def test_tied_weights_count_once_even_transposed():
         assert model.nbytes == 4 * 124_439_808
 
 
+def test_what_views_a_part_is_not_called_the_whole():
+    first, *rows = state(models.gpt2())
+    (embedding, *rest) = [row._replace(tensors=2) if isinstance(row, Storage) else row for row in rows]
+    half = first._replace(**called("half.weight"), shape=(768, 768), stride=(768, 1), nbytes=4 * 768 * 768)
+    assert of(first, embedding, *rest, half).tied == (("half.weight", "a part of transformer.wte.weight"),)
+
+
 def called(name: str) -> dict[str, object]:
     return {"keys": (name,), "path": name}
 

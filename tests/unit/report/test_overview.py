@@ -128,6 +128,19 @@ def test_an_adapter_says_that_its_model_is_not_there():
     assert "Training" not in lines(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("model-00002-of-00005.safetensors", "15 parameters in this part"),
+        ("model-00001-of-00001.safetensors", "15 parameters"),
+        ("epoch-00002-of-00005.d/best.pth", "15 parameters"),
+    ],
+)
+def test_a_file_is_a_part_by_its_name_too(name: str, size: str):
+    """Its other files, and their index, may have stayed behind."""
+    assert seen(replace(checkpoint(*state(LINEAR)), path=name)).title == f"Model, {size}"
+
+
 def test_a_file_of_several_says_that_it_is_one():
     part = checkpoint(
         *state(models.llama(range(16, 32), is_whole=False)), notes=(Note(NoteKind.PART_OF, ("model.json",)),)

@@ -65,3 +65,13 @@ def test_a_text_cannot_ask_the_disk_as_often_as_it_likes(monkeypatch) -> None:
     text = "\n".join(f'torch.load("/x/{number}.pth")' for number in range(5000))
     assert find_named(text, (), ()) == ""
     assert len(asked) == 64
+
+
+@pytest.mark.parametrize("path", ["//host/share/a.pth", r"\\host\share\a.pth", r"/\host\a.pth"])
+def test_a_file_of_another_machine_is_not_looked_for(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look there, Windows tells that machine who asks; and nobody has clicked yet."""
+    looked: list[str] = []
+    monkeypatch.setattr("os.path.isfile", looked.append)
+    monkeypatch.setattr("os.path.isabs", lambda _: True)  # as Windows says
+    assert find_named(f"FileNotFoundError: '{path}'", ("//host/share",), ()) == ""
+    assert looked == []

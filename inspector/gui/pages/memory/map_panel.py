@@ -31,6 +31,7 @@ from inspector.gui.widgets.labels import (
     describe,
     named,
     plain_label,
+    plain_tooltip,
 )
 from inspector.gui.widgets.marks import color_icon
 from inspector.overriding import override
@@ -94,7 +95,7 @@ class MapTable(QTreeView):
             for place in _FIGURES:
                 items[place].setTextAlignment(_RIGHT)
             for item, title in zip(items, TITLES, strict=True):
-                item.setToolTip(item.text())
+                item.setToolTip(plain_tooltip(item.text()))
                 item.setAccessibleText(f"{title}: {item.text() or 'none'}")
             self._model.appendRow(items)
         for place in _FIGURES:

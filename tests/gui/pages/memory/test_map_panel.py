@@ -404,3 +404,15 @@ def test_the_map_is_a_table_for_keys_and_screen_readers(panel, qtbot):
     assert panel.asked == []
     button_.click()
     assert panel.view.isVisible()
+
+
+def test_markup_in_the_name_of_a_module_is_shown_as_it_is(panel):
+    """A tooltip of Qt that is rich text would load the picture, from another machine too."""
+    name = '<img src="//host/a.png"><b>w'
+    file = sized({name: 4 * 10**6, "conv.w": 10**6})
+    panel.show_screen(screen_of(map_of(file, root=node_of(map_of(file).areas, "model"))))
+    panel._as_table.click()
+    model = panel.table.model()
+    tips = [model.index(row, 0).data(Qt.ItemDataRole.ToolTipRole) for row in range(model.rowCount())]
+    assert any("&lt;img" in tip for tip in tips)
+    assert not any("<img" in tip or "<b>" in tip for tip in tips)

@@ -25,7 +25,7 @@ def test_what_accelerate_saved_is_loaded_by_it_in_its_order(tmp_path: Path) -> N
         (tmp_path / name).touch()
     code = " ".join(training_code(str(tmp_path), CPU).split())
     assert "( model, model_1, model_2, model_10, optimizer, optimizer_1, scheduler )" in code
-    assert f'accelerator.load_state("{tmp_path}")' in code
+    assert f'accelerator.load_state("{tmp_path}")' in code.replace("( ", "(").replace(" )", ")")
 
 
 def test_files_are_loaded_by_what_they_are(tmp_path: Path) -> None:
