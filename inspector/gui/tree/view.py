@@ -270,6 +270,7 @@ class TensorTreeView(QTreeView):
         self._sorting = Sorting(self, self._model, self._folds)
         self._before_search: set[int] | None = None
         self._taking_focus = False
+        self._untold: int | None = None
         self._deepest = 0
         self._typed = ""
         self._since_typed = QElapsedTimer()
@@ -596,8 +597,11 @@ class TensorTreeView(QTreeView):
         self._folds.rows.discard(self._model.node_id(index))
 
     def _on_current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
-        if current.isValid() and not self._taking_focus:
-            self.node_chosen.emit(self._rows.node_id(current))
+        if current.isValid():
+            node_id = self._rows.node_id(current)
+            self._untold = node_id if self._taking_focus else None
+            if not self._taking_focus:
+                self.node_chosen.emit(node_id)
 
     def _on_selection_changed(self) -> None:
         self._selection_pause.start(0)  # Ctrl+A changes it once for each branch
@@ -606,4 +610,7 @@ class TensorTreeView(QTreeView):
         if self._sorting.is_busy:  # the same rows will be selected again
             return
         nodes = self.selected_nodes()
+        if nodes == [self._untold]:  # it was current by the focus alone, and a click changed nothing of that
+            self._untold = None
+            self.node_chosen.emit(nodes[0])
         self.rows_chosen.emit(tuple(nodes) if len(nodes) > 1 else ())

@@ -547,3 +547,13 @@ def test_the_first_of_very_many_matches_is_in_sight(view, tree, monkeypatch):
     assert len(rows_in_sight(view)) == folded
     view.show_matches((), parse_query("nothing"), only=True)
     assert not rows_in_sight(view)
+
+
+def test_a_click_on_the_row_that_the_focus_made_current_chooses_it(view, qtbot):
+    view.clearFocus()
+    view.setFocus(Qt.FocusReason.OtherFocusReason)
+    first = view.model().index(0, 0)
+    qtbot.waitUntil(lambda: view.currentIndex() == first)
+    with qtbot.waitSignal(view.node_chosen) as chosen:
+        qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=view.visualRect(first).center())
+    assert chosen.args == [view._rows.node_id(first)]
