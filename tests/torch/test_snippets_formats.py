@@ -373,8 +373,8 @@ def test_every_style_has_been_run() -> None:
         "megatron": {"plain"},
         "stable-baselines3": {"plain"},
         "pretrained": {"transformers"},
-        # Of packages that are not installed here; what they wrote is in tests/data/folders, and its code was run
-        # with them when it was made.
+        # Of packages that are not installed here: what they wrote is in tests/data/folders, and its code was
+        # run with them when it was made.
         "diffusers": {"plain"},
         "speechbrain": {"plain"},
         "tensordict": {"plain"},
