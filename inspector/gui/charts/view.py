@@ -3,7 +3,8 @@
 pyqtgraph takes a third of a second to import, more than all else that the window does before it stands.
 So nothing imports it before the first chart is in sight, which is after the tree was painted. Then a thread
 imports it (`_Loading`), which holds the interpreter in short pieces alone, and each chart is made on the
-main thread in a turn of the event loop of its own. Until then a chart is an empty frame of the size that it
+main thread in a turn of the event loop of its own. What the thread would make of PySide is made before, in
+turns too. Until then a chart is an empty frame of the size that it
 will have, with its name and its description.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from PySide6 import QtCore, QtGui, QtWidgets
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFocusEvent,
@@ -29,20 +31,22 @@ from shiboken6 import isValid
 
 from inspector.gui.charts.drawing import Drawing
 from inspector.gui.charts.saving import Picture, Saved, as_bytes
-from inspector.gui.tasks import ThreadRunner
+from inspector.gui.tasks import ThreadRunner, Turns
 from inspector.gui.theme.theme import Theme
 from inspector.gui.widgets.labels import plain_tooltip
 from inspector.overriding import override
 from inspector.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from inspector.gui.charts.plot import Plot
 
 RING = 2
 """Room for the ring of the focus around a chart."""
 _PLOT = "inspector.gui.charts.plot"
+_CLASSES_A_TURN = 16
+"""They take some two milliseconds."""
 _STEPS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
@@ -60,7 +64,8 @@ class _Loading(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._waiting: list[ChartView] = []
-        self._runner: ThreadRunner | None = None
+        self._runner = ThreadRunner()
+        self._turns: Turns | None = None
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._make_one)
         self._is_done = False
@@ -68,11 +73,23 @@ class _Loading(QObject):
     def add(self, view: ChartView) -> None:
         if view not in self._waiting:
             self._waiting.append(view)
-        if self._runner is None:
-            self._runner = ThreadRunner()
-            self._runner.run(lambda _: import_module(_PLOT), Progress(), self._on_done)
+        if self._turns is None:
+            self._turns = Turns(self)
+            self._turns.begin(self._import())
         elif self._is_done:
             self._timer.start()
+
+    def _import(self) -> Iterator[None]:
+        """Have PySide make its classes, then import: it makes each when it is first asked for.
+
+        pyqtgraph asks for all of them, and two threads that make classes at one time end the program.
+        """
+        for module in (QtCore, QtGui, QtWidgets):
+            for place, name in enumerate(dir(module)):
+                getattr(module, name)
+                if place % _CLASSES_A_TURN == 0:
+                    yield
+        self._runner.run(lambda _: import_module(_PLOT), Progress(), self._on_done)
 
     def _on_done(self, _: object) -> None:
         self._is_done = True

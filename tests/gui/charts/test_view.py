@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QWheelEvent
@@ -162,3 +165,40 @@ def test_an_axis_has_round_numbers(low, high, texts) -> None:
     ticks = value_ticks(low, high, 6)
     assert [text for _, text in ticks] == texts
     assert all(0 <= share <= 1 for share, _ in ticks)
+
+
+CLASSES = """
+import sys
+from PySide6 import QtCore, QtGui, QtWidgets
+from inspector.gui.app import make_app
+from inspector.gui.charts import view
+from inspector.gui.theme.theme import Theme
+
+app = make_app()
+missing = []
+
+def run(work, progress, on_done):
+    for module in (QtCore, QtGui, QtWidgets):
+        missing.extend(name for name in dir(module) if name not in vars(module))
+    print(len(turns), missing)
+    app.quit()
+
+view._LOADING._runner.run = run
+turns = []
+count = QtCore.QTimer(interval=0)
+count.timeout.connect(lambda: turns.append(1))
+count.start()
+chart = view.ChartView(Theme(app, "light"))
+view._LOADING.add(chart)
+app.exec()
+"""
+
+
+def test_a_thread_makes_no_class_of_pyside():
+    """Two threads that make them at one time end the program, now and then."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", CLASSES], capture_output=True, text=True, check=True, timeout=100
+    )
+    turns, missing = done.stdout.split(maxsplit=1)
+    assert missing == "[]\n"
+    assert int(turns) > 20  # the window goes on meanwhile
