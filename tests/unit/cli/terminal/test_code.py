@@ -13,7 +13,7 @@ LINES = (
     'state = torch.load("a×b.pth", weights_only=True)',
     "",
     "def move(x: int = 0):",
-    '    """Two',
+    '\t"""Two',
     '    lines."""',
     "\treturn x and 1",
 )
