@@ -98,7 +98,7 @@ class Composite(Format):
 
     def find(self, folder: Folder, limits: Limits) -> Iterator[Branch | Missing]:
         """Yield the objects of a folder."""
-        raise NotImplementedError(self.name)
+        raise NotImplementedError(self.name)  # every such folder brings it
 
     def described(self, folder: Folder, limits: Limits) -> list[tuple[Value, Value]]:
         """Return what stands in the file that tells such a folder, and in others beside the weights."""

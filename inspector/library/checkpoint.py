@@ -54,7 +54,7 @@ class Checkpoint:
         self.close()
 
     def close(self) -> None:
-        """Give back what was kept for reading numbers; whoever asks for some later opens the file again."""
+        """Close the file that numbers were read from; to ask for more opens it again."""
         self._opened.close()
 
     # --- the file -------------------------------------------------------------------------------------------

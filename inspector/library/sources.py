@@ -107,7 +107,7 @@ class Opened:
         return path
 
     def close(self) -> None:
-        """Give back what was kept for reading: a file that is open, a child process, a file of bytes."""
+        """Close the file that is kept open, end the child process, and remove the file of bytes."""
         path = vars(self).pop("_written", None)
         if path is not None:
             _remove(path, os.getpid())

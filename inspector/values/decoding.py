@@ -189,7 +189,7 @@ def dequantized(read: Callable[[int, int], bytes], dtype: str, nbytes: int) -> C
         try:
             with np.errstate(all="ignore"):
                 made = dequantize(np.frombuffer(raw, np.uint8).reshape(end - first, block.nbytes), kind)
-        except NotImplementedError:
+        except NotImplementedError:  # what gguf raises for types that it only names
             raise ValuesError(f"the package gguf does not dequantize {dtype}") from None
         data = np.ascontiguousarray(made, "<f4").tobytes()
         start = offset - first * per_block

@@ -10,11 +10,11 @@ import select
 import signal
 import struct
 import termios
-import time
 from pathlib import Path
 from typing import Self
 
-TIMEOUT_S = 60
+SILENCE_S = 60
+"""A shell that says nothing for so long hangs."""
 _ORDERS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x1b[=>]|\x1b\][^\x07]*\x07|[\x07\x08\r]")
 STARTS = {
     "bash": (
@@ -78,9 +78,8 @@ class Shell:
         os.write(self._fd, text.encode())
 
     def _wait_for(self, *expected: str) -> None:
-        deadline = time.monotonic() + TIMEOUT_S
         while not all(text in self._seen for text in expected):
-            if not select.select([self._fd], [], [], max(0, deadline - time.monotonic()))[0]:
+            if not select.select([self._fd], [], [], SILENCE_S)[0]:
                 missing = [text for text in expected if text not in self._seen]
                 raise TimeoutError(f"{missing} never appeared: {self._seen}")
             self._seen += _ORDERS.sub("", os.read(self._fd, 1 << 16).decode("utf-8", "replace"))

@@ -55,7 +55,6 @@ CLOCKS = re.compile(r"\b(perf_counter|thread_time|process_time|monotonic)\b")
 # Tests that may name a clock, each with the reason.
 WITH_A_CLOCK = {
     "tests/end2end/screen.py": "waits for a window, and gives up at last",
-    "tests/end2end/shells.py": "waits for a shell, and gives up at last",
     "tests/fuzz/fuzzing.py": "throws bytes for as long as it is told",
     "tests/hanging.py": "ends what hangs",
     "tests/hostile/running.py": "measures for `make hostile`",

@@ -203,7 +203,7 @@ def _is_dequantized(gguf: Any, kind: Any) -> bool:
     nbytes = gguf.GGML_QUANT_SIZES[kind][1]
     try:
         gguf.dequantize(np.zeros((1, nbytes * 8), np.uint8), kind)
-    except NotImplementedError:
+    except NotImplementedError:  # it names the type, and has no formula for it
         return False
     return True
 
