@@ -73,16 +73,23 @@ class Landing:
     device_map: DeviceMap
 
     def text(self, node: Node) -> str:
-        """Return the devices of a row, and where they go; of groups not where rules map parts of the tree."""
+        """Return the devices of a row, and where they go, if that is known of all tensors of a group.
+
+        What stays where the others go is not named twice.
+        """
         plan, going = self.device_map.plan, dict(self.device_map.going)
         if node.kind == "tensor":
             to = plan.tensors.get(node.index, "")
             return f"{node.device_text} \u2192 {device_name(to)}" if to else node.device_text
         devices = [device for device, _ in node.devices]
         ends = {going.get(device, device) for device in devices}
-        if ends == set(devices) or self.device_map.branches:
+        moved = [device for device in devices if going.get(device, device) != device]
+        is_kept = bool(plan.kept) and "cpu" in moved  # of some tensors, by design
+        if ends == set(devices) or self.device_map.branches or is_kept:
             return node.device_text
-        named = ", ".join(name for name, _ in device_runs(sorted(devices, key=device_order), 2))
+        joined = {going[device] for device in moved}
+        before = [device for device in devices if device in moved or device not in joined]
+        named = ", ".join(name for name, _ in device_runs(sorted(before, key=device_order), 2))
         return f"{named} \u2192 {device_names(ends, _MOST_ENDS)}"
 
 

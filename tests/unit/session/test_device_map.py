@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from inspector.errors import PlanError
+from inspector.progress import Progress
 from inspector.remap.rules import Rule
+from inspector.resources import demo_path
 from inspector.session import device_map as mapping
 from inspector.session.device_map import (
     Pairs,
@@ -13,7 +15,7 @@ from inspector.session.device_map import (
     landing,
     map_devices,
 )
-from inspector.session.document import Document
+from inspector.session.document import Document, open_document
 from inspector.session.screen import DeviceRow
 from inspector.target.wish import parse_target
 from tests.unit.report.rows import checkpoint, storage, tensor
@@ -158,10 +160,21 @@ def test_each_row_says_where_it_goes() -> None:
 
     assert landing(map_devices(document, parse_target("2xcuda"), ())) is None
     to_cpu = texts(("cuda:0", "cpu"), ("cuda:1", "cpu"))
-    assert to_cpu[0] == "cuda:0-1, cpu \u2192 cpu"
+    assert to_cpu[0] == "cuda:0-1 \u2192 cpu"
     assert {"cuda:0 \u2192 cpu", "cuda:1 \u2192 cpu", "cpu"} <= set(to_cpu)
-    assert texts(("cuda:1", "cuda:0"))[0] == "cuda:0-1, cpu \u2192 cuda:0, cpu"
+    assert texts(("cuda:1", "cuda:0"))[0] == "cuda:1, cpu \u2192 cuda:0, cpu"
     tensor_path = document.checkpoint.tensors[0].path
     one = texts(rules=(Rule(path=tensor_path, to="cpu"),))
     assert "cuda:0 \u2192 cpu" in one
     assert "\u2192" not in one[0]  # of which nobody knows how many move
+
+
+def test_a_group_of_which_the_cpu_keeps_some_names_no_place() -> None:
+    """Adam's steps stay where torch wants them, whatever is chosen for the CPU."""
+    document = open_document(str(demo_path()), Progress())
+    chosen = (("cuda:0", "cuda:1"), ("cpu", "cuda:1"))
+    found = landing(map_devices(document, parse_target("2xcuda"), chosen))
+    assert found is not None
+    nodes = document.tree.nodes
+    texts = {nodes[child].name: found.text(nodes[child]) for child in nodes[0].children}
+    assert (texts["model"], texts["optimizer"]) == ("cuda:0 \u2192 cuda:1", "cuda:0-1, cpu")
