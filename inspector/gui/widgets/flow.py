@@ -60,14 +60,26 @@ class FlowLayout(QLayout):
         return QSize(max(widths, default=0), self.heightForWidth(max(self.geometry().width(), 1)))
 
     def _arrange(self, area: QRect, *, places: bool) -> int:
-        """Return the height of all lines; with `places`, put the widgets there."""
-        x, y, tallest = area.x(), area.y(), 0
+        """Return the height of all lines; with `places`, put each widget in the middle of its own."""
+        y = area.y()
+        for line in self._lines(area.width()):
+            x, sizes = area.x(), [item.sizeHint() for item in line]
+            tallest = max(size.height() for size in sizes)
+            for item, size in zip(line, sizes, strict=True):
+                if places:
+                    item.setGeometry(QRect(QPoint(x, y + (tallest - size.height()) // 2), size))
+                x += size.width() + self.spacing()
+            y += tallest + self.spacing()
+        return max(y - self.spacing() - area.y(), 0)
+
+    def _lines(self, width: int) -> list[list[QLayoutItem]]:
+        lines: list[list[QLayoutItem]] = []
+        left = 0
         for item in self._items:
-            size = item.sizeHint()
-            if x > area.x() and x + size.width() > area.x() + area.width():
-                x, y, tallest = area.x(), y + tallest + self.spacing(), 0
-            if places:
-                item.setGeometry(QRect(QPoint(x, y), size))
-            x += size.width() + self.spacing()
-            tallest = max(tallest, size.height())
-        return y + tallest - area.y()
+            needed = item.sizeHint().width()
+            if not lines or needed > left:
+                lines.append([])
+                left = width
+            lines[-1].append(item)
+            left -= needed + self.spacing()
+        return lines

@@ -29,3 +29,16 @@ def test_what_has_no_room_goes_to_the_next_line(qtbot) -> None:
     taken = layout.takeAt(0)
     assert taken is not None
     assert taken.widget() is parts[0]
+
+
+def test_what_is_lower_stands_in_the_middle_of_its_line(qtbot) -> None:
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    layout = FlowLayout(holder, spacing=10)
+    parts = [QWidget() for _ in range(3)]
+    for part, height in zip(parts, (40, 20, 20), strict=True):
+        part.setFixedSize(40, height)
+        layout.addWidget(part)
+    holder.resize(100, 300)
+    holder.show()
+    assert [(part.x(), part.y()) for part in parts] == [(0, 0), (50, 10), (0, 50)]
